@@ -299,6 +299,7 @@ class Engine(Embedding, Inspection, Persistence):
             assert over.standing or set_key(tuple(over.sources)) in self._parts.sets.swapped
             over._check()
         self._parts.sets._check(settled=not self._restored)
+        self._following.graphs._check()
         view = self._parts.view()
         assert view._sources.keys() == self._sources.keys()
         assert all(view._sources[name] is source.view() for name, source in self._sources.items())

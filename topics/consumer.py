@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ class Polled:
 
     def lasts(self) -> Polled:
         """The last record of each partition alone."""
-        places = np.flatnonzero(np.diff(self.partition, append=-1)).tolist()
+        places = [stop - 1 for stop in _ends_of_runs(self.partition)]
         return replace(
             self,
             values=[self.values[place] for place in places],
@@ -99,15 +100,20 @@ class Polled:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """The records as runs of one partition each, in order."""
-        if not len(self.partition):
-            return ()
-        cuts = np.flatnonzero(np.diff(self.partition)) + 1
-        starts = np.concatenate(([0], cuts)).tolist()
-        stops = np.concatenate((cuts, [len(self.partition)])).tolist()
+        stops = _ends_of_runs(self.partition)
         return tuple(
             Range(int(self.partition[a]), int(self.offset[a]), int(self.offset[b - 1]), b - a)
-            for a, b in zip(starts, stops, strict=True)
+            for a, b in pairwise([0, *stops])
         )
+
+
+def _ends_of_runs(partition: Int32Array) -> list[int]:
+    """Where each run of one partition ends. partition: int32[n], ascending."""
+    n = len(partition)
+    if n and partition[0] == partition[-1]:
+        return [n]
+    cuts: list[int] = (np.flatnonzero(partition[1:] != partition[:-1]) + 1).tolist()
+    return [*cuts, n] if n else []
 
 
 class _Place:
@@ -306,16 +312,15 @@ class BatchConsumer:
                 partition = partition[order]
         offset = np.empty(count, np.int64)
         first = 0
-        lasts: list[int] = np.flatnonzero(np.diff(partition, append=-1)).tolist() if count else []
-        for last in lasts:
-            run = messages[first : last + 1]
+        for stop in _ends_of_runs(partition):
+            run = messages[first:stop]
             low, high = run[0].offset(), run[-1].offset()
-            if high - low == last - first:
-                offset[first : last + 1] = np.arange(low, high + 1)
+            if high - low == stop - 1 - first:
+                offset[first:stop] = np.arange(low, high + 1)
             else:  # with markers or compacted records between them
-                offset[first : last + 1] = [m.offset() for m in run]
-            first = last + 1
-            number = int(partition[last])
+                offset[first:stop] = [m.offset() for m in run]
+            first = stop
+            number = int(partition[stop - 1])
             place = places[number]
             if high >= place.next_offset:  # not when the end was seen after these records
                 place.next_offset = high + 1

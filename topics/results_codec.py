@@ -59,6 +59,8 @@ class Owners:
     @classmethod
     def of(cls, query_ids: Sequence[str], places: Int64Array) -> Owners:
         """places: into all query_ids."""
+        if len(query_ids) == 1 and len(places):
+            return cls(list(query_ids), np.zeros(len(places), np.int32))
         used = np.zeros(len(query_ids), np.bool_)
         used[places] = True
         numbers = np.cumsum(used, dtype=np.int32) - 1

@@ -26,7 +26,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from broker.base import logs
@@ -75,26 +75,32 @@ class Letter:
 class Outgoing:
     """What one transaction holds; ``last`` is the position of its last step.
 
-    results: what its steps caused, in order. deferred: how many changes of its steps are written later.
-    touched: queries that came, went, or got other options in it.
+    records: what tells changes (:meth:`tell`). told: how many records that are, told_bytes: of how many
+    bytes. results: what its steps caused, in order. deferred: how many changes of its steps are written
+    later. touched: queries that came, went, or got other options in it.
     """
 
     letters: list[Letter] = field(default_factory=list)
-    records: list[Records] = field(default_factory=list)
+    records: list[Records] = field(default_factory=list, init=False)
+    told: int = field(default=0, init=False)
+    told_bytes: int = field(default=0, init=False)
     results: list[StepResult] = field(default_factory=list)
     deferred: int = 0
     touched: set[str] = field(default_factory=set)
     last: Position | None = None
 
-    @property
-    def told(self) -> int:
-        """How many records tell changes."""
-        return sum(map(len, self.records))
+    def tell(self, records: Iterable[Records]) -> None:
+        """Add what tells changes."""
+        for one in records:
+            self.records.append(one)
+            self.told += len(one)
+            self.told_bytes += one.size
 
-    @property
-    def told_bytes(self) -> int:
-        """Bytes of these."""
-        return sum(one.size for one in self.records)
+    def leave_out(self, topics: Container[str]) -> None:
+        """Tell no changes in these topics."""
+        kept = [one for one in self.records if one.topic not in topics]
+        self.records, self.told, self.told_bytes = [], 0, 0
+        self.tell(kept)
 
     @property
     def written(self) -> int:

@@ -175,7 +175,7 @@ class Steps:
         elif isinstance(body, Unregister):
             outgoing.touched.update(body.query_ids)
         self._context.counts.steps += 1
-        outgoing.records += emitted.records
+        outgoing.tell(emitted.records)
         outgoing.deferred += emitted.deferral.rows
         self.pending.put(emitted.later)
         self._let_go(emitted.broken, outgoing)
@@ -230,7 +230,7 @@ class Steps:
                 except TureenError as refused:
                     broken[portion.query_id] = refused
                     continue
-                outgoing.records.append(records)
+                outgoing.tell([records])
                 progress = OutputWritten(
                     portion.position.sequence, portion.query_id, portion.written + len(changes)
                 )
@@ -269,7 +269,7 @@ class Steps:
                 self._outbox.commit(outgoing)
                 break
             except Unwritable as refused:
-                outgoing.records = [one for one in outgoing.records if one.topic not in refused.topics]
+                outgoing.leave_out(refused.topics)
                 self._pass_over(refused.topics, outgoing)
                 self._let_go(self._emission.refused(refused.topics, self.pending), outgoing)
         self.pending.committed()

@@ -43,10 +43,7 @@ def transition_of(
     retained = before.retained_from_ms
     if not moving and retained == after.retained_from_ms:
         return None
-    seen = {
-        name: replace(source, rows=rows[name], retained_from_ms=retained[name])
-        for name, source in sources.items()
-    }
+    seen = {name: _as_of(source, rows[name], retained[name]) for name, source in sources.items()}
     has_stream = any(not source.stream.is_table for source in sources.values())
     by_source = {}
     for name, at in sources_at(seen, now_ms).items():
@@ -63,6 +60,13 @@ def transition_of(
     return Transition(
         since_ms, until_ms, by_source, floor_ms=NEVER if before.now_ms is None else before.now_ms
     )
+
+
+def _as_of(source: SourceView, rows: Rows, retained_from_ms: int | None) -> SourceView:
+    """A source with other rows, and retained from another instant on, where they are others."""
+    if source.rows is rows and source.retained_from_ms == retained_from_ms:
+        return source
+    return replace(source, rows=rows, retained_from_ms=retained_from_ms)
 
 
 def _moving(

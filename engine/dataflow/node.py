@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -132,12 +131,18 @@ class Node(ABC):
         taken in order, none left out. Raises TureenError, then on every later turn of the transition too.
         """
         if self._turn is not turn or self._delta is None:
+            if self.refused is not None:
+                raise self.refused
             laps = turn.context.laps
             if laps is not None:
                 laps.enter(self.usage)
             try:
-                with self._refusing():
-                    self._delta = self._changed(turn)
+                self._delta = self._changed(turn)
+            except Exception as error:
+                self.refused = refusal_of(error)
+                if self.refused is error:
+                    raise
+                raise self.refused from error
             finally:
                 if laps is not None:
                     laps.leave()
@@ -165,11 +170,14 @@ class Node(ABC):
         """
         if context.laps is not None:
             context.laps.enter(self.usage)
-        with suppress(TureenError), self._refusing():
-            for node in self.inputs:
-                if node.refused is not None:
-                    raise node.refused
-            self._hydrate(context)
+        for node in self.inputs:
+            if self.refused is None:
+                self.refused = node.refused
+        if self.refused is None:
+            try:
+                self._hydrate(context)
+            except Exception as error:  # noqa: BLE001  (its queries are told)
+                self.refused = refusal_of(error)
         if context.laps is not None:
             context.laps.leave()
 
@@ -179,18 +187,6 @@ class Node(ABC):
             self.refused = None
             self.forget()
         self._turn = self._delta = None
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        if self.refused is not None:
-            raise self.refused
-        try:
-            yield
-        except Exception as error:
-            self.refused = refusal_of(error)
-            if self.refused is error:
-                raise
-            raise self.refused from error
 
     @abstractmethod
     def want(self, column: int) -> None:

@@ -313,9 +313,12 @@ class ChangeSink(Sink):
         copies = None
         if self._copies is not None:
             copies = self._copies.number(columns, reading.query_ids, readers, weights)
-        told = np.bincount(readers, minlength=len(reading.query_ids))
-        whose = np.flatnonzero(told).astype(np.int32)
-        starts = np.concatenate([[0], np.cumsum(told[whose])])
+        if len(reading.query_ids) == 1:
+            starts, whose = np.array([0, len(readers)]), readers[:1]
+        else:
+            told = np.bincount(readers, minlength=len(reading.query_ids))
+            whose = np.flatnonzero(told).astype(np.int32)
+            starts = np.concatenate([[0], np.cumsum(told[whose])])
         return Changes(
             reading.names(whose),
             starts,

@@ -16,8 +16,8 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 Clock = Callable[[], int]
 """Nanoseconds of computing time, from any beginning."""
@@ -58,6 +58,7 @@ class Stopwatch:
         self.clock = clock
         self._running: list[Usage] = []
         self._since = 0
+        self._visit = _Visit(self)
 
     def enter(self, usage: Usage) -> None:
         """An entity runs; the one that ran waits until :meth:`leave`."""
@@ -77,14 +78,27 @@ class Stopwatch:
         self._running.pop().cpu_ns += now - self._since
         self._since = now
 
-    @contextmanager
-    def on(self, usage: Usage) -> Iterator[None]:
-        """While an entity runs."""
+    def on(self, usage: Usage) -> _Visit:
+        """An entity runs, until the block that this is the context of is left."""
         self.enter(usage)
-        try:
-            yield
-        finally:
-            self.leave()
+        return self._visit
+
+
+class _Visit:
+    """Ends the visit that began last. A generator in its place would cost a step of few rows a fiftieth."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: Stopwatch) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watch.leave()
 
 
 class Laps:

@@ -60,6 +60,8 @@ class FollowedGraphs:
         self._settings = settings
         self.strategist = Strategist(sources, units, settings)
         self.by_set: dict[SetKey, Graph] = {}
+        self._by_source: dict[SourceName, set[SetKey]] = {}
+        """The keys of these graphs by each source that they are over."""
         self._choices: dict[str, PhysicalChoice] = {}
         """How the queries of graphs are worked out, by query id."""
         self.nurseries = Nurseries(limits, self.empty)
@@ -109,9 +111,7 @@ class FollowedGraphs:
 
     def put(self, standing: StandingQuery, subscriber: Subscriber) -> None:
         """A query comes, or is maintained in another way. What fails unexpectedly is its defect."""
-        key = standing.set_key
-        if key not in self.by_set:
-            self.by_set[key] = self.empty(key)
+        self._enter(standing.set_key)
         self._leave(standing)
         if not standing.paused:
             with self._defects.of(standing.query_id):
@@ -121,7 +121,25 @@ class FollowedGraphs:
         """A query is followed no more, whether it is in its graph or paused."""
         self._choices.pop(standing.query_id, None)
         if standing.set_key in self.by_set and not self._leave(standing):
-            del self.by_set[standing.set_key]
+            key = standing.set_key
+            del self.by_set[key]
+            for name in key:
+                self._by_source[name].discard(key)
+                if not self._by_source[name]:
+                    del self._by_source[name]
+
+    def _enter(self, key: SetKey) -> Graph:
+        """The graph over these sources, made where there is none."""
+        graph = self.by_set.get(key)
+        if graph is None:
+            graph = self.by_set[key] = self.empty(key)
+            for name in key:
+                self._by_source.setdefault(name, set()).add(key)
+        return graph
+
+    def holds_of(self, name: SourceName) -> bool:
+        """Whether joins hold rows of a source, or will. O(graphs over it)."""
+        return any(self.by_set[key].held for key in self._by_source.get(name, ()))
 
     def _leave(self, standing: StandingQuery) -> Graph:
         """A query leaves its graph, if it is there; what is left."""
@@ -238,7 +256,7 @@ class FollowedGraphs:
         tells: False: that was told.
         """
         for apart in self.nurseries.apart.rejoining(queries):
-            graph = self.by_set.setdefault(apart.key, self.empty(apart.key))
+            graph = self._enter(apart.key)
             if tells and not apart.is_begun:
                 apart.run(asked())
             with self._defects.of(*apart.query_ids):
@@ -296,6 +314,11 @@ class FollowedGraphs:
                     )
                 self.nurseries.told(changes)
                 told.changes += changes
+
+    def _check(self) -> None:
+        by_source = {(name, key) for name, keys in self._by_source.items() for key in keys}
+        assert by_source == {(name, key) for key in self.by_set for name in key}
+        assert all(self._by_source.values())
 
 
 def rows_of(sets: SourceSets, marks: Marks) -> dict[SourceName, Rows]:

@@ -30,8 +30,8 @@ class JoinRetention:
         """Streams of which joins hold rows, before a step lets go of any. names: those that it touches; None:
         all.
         """
-        held = {name for _, name in self.streams()}
-        held = held if names is None else held.intersection(names)
+        every = {name for _, name in self.streams()} if names is None else names
+        held = {name for name in every if self._graphs.holds_of(name)}
         rows = {name: self._sources[name].rows.rows() for name in held}
         return {name: (was, self._first_retained(name, was)) for name, was in rows.items()}
 

@@ -36,15 +36,23 @@ class SourcesNow:
         self._sources = sources
         self._limits = limits
         self._last: SeenSources | None = None
+        self._mark: Mark | None = None
+        """Where they stood as they were seen last."""
 
     def seen(self) -> SeenSources:
         """The sources as they stand; the same object until one of them changes."""
-        sources = {name: source.view() for name, source in self._sources.items()}
         known = self._last
-        if known is None or any(known.sources[name] is not source for name, source in sources.items()):
-            now_ms = now_of(sources.values())
-            known = self._last = SeenSources(sources, now_ms, sources_at(sources, now_ms))
-        return known
+        if known is not None:
+            seen = known.sources
+            for name, source in self._sources.items():
+                if source.view() is not seen[name]:
+                    break
+            else:
+                return known
+        sources = {name: source.view() for name, source in self._sources.items()}
+        now_ms = now_of(sources.values())
+        self._last, self._mark = SeenSources(sources, now_ms, sources_at(sources, now_ms)), None
+        return self._last
 
     @property
     def ms(self) -> int | None:
@@ -57,13 +65,15 @@ class SourcesNow:
         return self.seen().at
 
     def mark(self) -> Mark:
-        """Where the sources stand."""
+        """Where the sources stand; the same object until one of them changes."""
         seen = self.seen()
-        return Mark(
-            seen.now_ms,
-            {name: at.now_ms for name, at in seen.at.items()},
-            {name: source.retained_from_ms for name, source in seen.sources.items()},
-        )
+        if self._mark is None:
+            self._mark = Mark(
+                seen.now_ms,
+                {name: at.now_ms for name, at in seen.at.items()},
+                {name: source.retained_from_ms for name, source in seen.sources.items()},
+            )
+        return self._mark
 
     def at_rest(self) -> Transition | None:
         """A transition of no time at NOW; None where there is no NOW."""

@@ -175,13 +175,13 @@ def test_a_topic_that_refuses_what_looks_right_is_not_tried_for_ever(one: Broker
     outgoing = Outgoing([Letter(topics["journal"], b"step")], last=position)
     for kind, value in (("small", text(0, 2_000)), ("good", "fits")):
         key, text_ = (pa.array([one], pa.large_binary()) for one in (b"key", value.encode()))
-        outgoing.records.append(Records(topics[kind], key, text_, [], None, 0))
+        outgoing.tell([Records(topics[kind], key, text_, [], None, 0)])
     with pytest.raises(Unwritable) as refused:
         outbox.commit(outgoing)
     ((topic, reason),) = refused.value.topics.items()
     assert (topic, reason.code) == (topics["small"], "output_refused")
     assert len(looked_at) > REFUSALS_MAX
-    outgoing.records = [each for each in outgoing.records if each.topic != topic]
+    outgoing.leave_out({topic})
     outbox.commit(outgoing)
     outbox.close()
     written = {kind: [record.value() for record in one.records(topics[kind])] for kind in topics}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from broker.base.settings import Settings
@@ -17,6 +18,7 @@ from topics.admin import Admin, TopicPolicy
 from topics.journal import StepRecord, encode_step
 from topics.journal_reader import read_steps
 from topics.producer import CommitUnknown, TransactionAborted
+from topics.results import Records
 from tureen.errors import Fenced, KafkaUnavailable
 
 SHARD = 1
@@ -184,3 +186,10 @@ def test_letters_fill_a_transaction_as_changes_do() -> None:
     """Else a flood of late rows would be written at once, and all queries of the shard would wait for it."""
     outgoing = Outgoing([Letter("late", b"{}")] * 3, deferred=2)
     assert (outgoing.told, outgoing.written, outgoing.caused) == (0, 3, 5)
+    values = pa.array([b"one", b"two"], pa.large_binary())
+    for topic, size in (("a", 10), ("b", 7), ("a", 2)):
+        outgoing.tell([Records(topic, values, values, [], None, size)])
+    assert (outgoing.told, outgoing.told_bytes, outgoing.written, outgoing.caused) == (6, 19, 9, 11)
+    outgoing.leave_out({"a"})
+    assert [one.topic for one in outgoing.records] == ["b"]
+    assert (outgoing.told, outgoing.told_bytes, outgoing.written, outgoing.caused) == (2, 7, 5, 7)
