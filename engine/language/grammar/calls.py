@@ -11,7 +11,14 @@ from engine.language.evaluation.temporal import PARTS
 from engine.language.grammar import nodes
 from engine.language.grammar.cursor import Cursor
 from engine.language.grammar.durations import parse_duration, starts_duration
-from engine.language.grammar.gathered import GATHERED, gathered, gathered_arguments
+from engine.language.grammar.gathered import (
+    DISTINCT,
+    GATHERED,
+    gathered,
+    gathered_arguments,
+    once,
+    order_of_distinct,
+)
 from engine.language.grammar.ordering import Expressions, parse_order
 from engine.language.grammar.over import parse_over, starts_over
 from engine.language.grammar.subqueries import refuse_values
@@ -54,11 +61,7 @@ def parse_call(cursor: Cursor, expression: Expressions, operand: Expressions) ->
         cursor.expect(TokenType.R_PAREN, ")")
     else:
         with cursor.nested():
-            if cursor.word == "DISTINCT":
-                cursor.advance()
-                distinct = True
-            elif cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
-                cursor.advance()
+            distinct = _take_distinct(cursor)
             special = _SPECIAL.get(name)
             arguments = special(cursor, expression) if special else _plain(cursor, expression, name)
             if cursor.word == "ORDER" and cursor.word_ahead() == "BY":
@@ -76,17 +79,30 @@ def parse_call(cursor: Cursor, expression: Expressions, operand: Expressions) ->
     ignores = ignores or _ignores_nulls(cursor)
     if name in GATHERED:
         arguments = gathered_arguments(cursor, name, token, arguments)
+    is_once = distinct and name in DISTINCT and not starts_over(cursor)
+    if is_once:
+        order = order_of_distinct(cursor, token, arguments, order)
     call = nodes.Call(
         name="ARRAY_AGG" if name in GATHERED else name,
         expressions=arguments,
         star=star,
-        distinct=distinct,
+        distinct=distinct and not is_once,
         filter=condition,
         order=order,
     )
     call = cursor.node(call, token, *arguments, *([] if condition is None else [condition]), *order)
     found = _over(cursor, call, token, expression, ignores)
+    if is_once:
+        found = once(cursor, token, found)
     return gathered(cursor, name, token, found) if name in GATHERED else found
+
+
+def _take_distinct(cursor: Cursor) -> bool:
+    """Whether DISTINCT is next; it is stepped over, as ALL is, which means nothing."""
+    if cursor.word == "ALL" and cursor.peek().token_type is not TokenType.COMMA:
+        cursor.advance()
+        return False
+    return cursor.take_words("DISTINCT")
 
 
 def _over(

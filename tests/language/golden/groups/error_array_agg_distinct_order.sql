@@ -1,0 +1,1 @@
+SELECT ARRAY_AGG(DISTINCT dest ORDER BY delay) FROM flights

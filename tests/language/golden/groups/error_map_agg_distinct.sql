@@ -1,0 +1,1 @@
+SELECT MAP_AGG(DISTINCT dest, delay) FROM flights
