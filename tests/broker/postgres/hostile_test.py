@@ -169,7 +169,8 @@ def test_a_select_that_is_too_long_for_queries_is_told_its_limit(door: Door) -> 
         with pytest.raises(psycopg.errors.ProgramLimitExceeded, match="operators within each other is 1,000"):
             connection.execute(f"SELECT {'+'.join(['n'] * 2_000)} FROM per_customer")
         few = " OR ".join(f"n = {number}" for number in range(2_000))
-        assert connection.execute(f"SELECT COUNT(*) FROM per_customer WHERE {few}").fetchone() == (2,)
+        found = connection.execute(f"SELECT customer FROM per_customer WHERE {few}").fetchall()
+        assert {("ann",), ("bob",)} <= {*found}
 
 
 def test_statements_of_one_connection_have_an_end(door: Door) -> None:
