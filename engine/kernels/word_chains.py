@@ -31,9 +31,9 @@ UInt64Array = npt.NDArray[np.uint64]
 
 NONE = -1
 LEFT = -2
-LONG = 64
+LONG = 192
 """A chain of more entries has a block."""
-SHORT = 32
+SHORT = 96
 """A chain of fewer entries has none any more."""
 
 NO_BITS = np.uint64(0)
