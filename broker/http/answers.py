@@ -104,6 +104,7 @@ class Snapshots:
             settings.http_connections_max,
             "answer_ms_max",
             settings.answer_ms_max,
+            node.setup.memory.require_room,
         )
         """Threads that compute answers."""
         self._cost_s: dict[str | Template, float] = {}

@@ -29,13 +29,15 @@ from broker.memory.budget import Budget
 from broker.memory.held import held_bytes, trim
 from broker.memory.spill import Spill
 from broker.runtime.liveness import Liveness
-from tureen.errors import MemoryBudgetExceeded
+from tureen.errors import MIB, MemoryBudgetExceeded
 
 LOOK_S = 0.05
 """What is used is looked at as often at most."""
 FETCHED_PART = 64
 FETCHED_KBYTES = (1_024, 65_536)
 """A stream's reader may fetch a 64th of the budget ahead, within these bounds."""
+GRANTED_S = 0.5
+"""Memory that was granted to an answer is held after so long at most."""
 TRIM_S = 10.0
 """The allocator is asked for what it keeps as often at most, while memory is short."""
 
@@ -101,6 +103,7 @@ class Memory:
         self._used = 0
         self._looked_s = -1.0
         self._trimmed_s = now_s()
+        self._granted: list[tuple[float, int]] = []
 
     @property
     def used(self) -> int:
@@ -150,6 +153,27 @@ class Memory:
     def error(self, what: str) -> MemoryBudgetExceeded:
         """The refusal of something, as of the last look."""
         return MemoryBudgetExceeded(what, self._used, self.budget.budget_bytes, hint=self._hint())
+
+    def require_room(self, nbytes: int) -> None:
+        """Raise MemoryBudgetExceeded where so many bytes more would have queries paused. What was granted a
+        moment ago counts, since it may not be held yet.
+        """
+        most = SHARES[Level.RELIEVE][0] * self.budget.budget_bytes
+        self.look(again=True)
+        now_s = self._now_s()
+        with self._lock:
+            self._granted = [one for one in self._granted if now_s - one[0] < GRANTED_S]
+            ahead = sum(size for _, size in self._granted)
+            if self._used + ahead + nbytes <= most:
+                self._granted.append((now_s, nbytes))
+                return
+        raise MemoryBudgetExceeded(
+            f"the answer is not worked out, which takes about {nbytes / MIB:,.0f} MiB more",
+            self._used,
+            self.budget.budget_bytes,
+            hint="narrow the window or the predicate, ask for fewer columns, or raise "
+            "TUREEN_MEMORY_BUDGET_BYTES (and the machine's or cgroup's limit) and start again",
+        )
 
     def refuses(self, level: Level, what: str) -> MemoryBudgetExceeded | None:
         """Why something is refused from a level on; None below it."""

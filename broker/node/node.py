@@ -52,6 +52,7 @@ class Node:
             settings.request_work_waiting_max,
             "request_work_ms_max",
             settings.request_work_ms_max,
+            setup.memory.require_room,
         )
         """What requests ask for, but for answers."""
         self.directory = Directory(setup.engines, settings.shards)

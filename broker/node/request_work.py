@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
-from engine.model.interruption import interruptible
+from engine.model.interruption import RequireRoom, bounded, interruptible
 from tureen.errors import LimitExceeded, TureenError
 
 Found = TypeVar("Found")
@@ -106,8 +106,19 @@ class RequestWork:
     limit (their time was over), gone (their caller), busy (not begun in time). running: at this moment.
     """
 
-    def __init__(self, name: str, threads: int, waiting_max: int, limit: str, limit_ms: int) -> None:
-        """limit: the setting that says in how many ms work has to be done, waiting included; limit_ms."""
+    def __init__(
+        self,
+        name: str,
+        threads: int,
+        waiting_max: int,
+        limit: str,
+        limit_ms: int,
+        require_room: RequireRoom | None = None,
+    ) -> None:
+        """limit: the setting that says in how many ms work has to be done, waiting included; limit_ms.
+        require_room: asked before work takes much memory; None: nobody is.
+        """
+        self._require_room = require_room
         self.counts: Counter[str] = Counter()
         self.running = 0
         self._asked = 0
@@ -163,7 +174,7 @@ class RequestWork:
         ended = "refused"
         try:
             job.check()
-            with interruptible(job.check):
+            with interruptible(job.check), bounded(self._require_room):
                 found = work()
             ended = "done"
             return found

@@ -28,12 +28,17 @@ from engine.joins.shape import Shape
 from engine.joins.steps import Ends, JoinStep, NewRowBounds, PartnerLists, Route, ends_of
 from engine.kernels import composites, join_lineage
 from engine.model.batch import Int64Array
+from engine.model.interruption import require_room
 from engine.model.limits import Limits
 from tureen.errors import LimitExceeded
 
 Int32Array = npt.NDArray[np.int32]
 
 TUPLES_MAX = Limits().intermediate_rows_max
+ROW_BYTES = 32
+"""About what a row of a relation takes while it is joined."""
+TUPLE_BYTES = 32
+"""About what a tuple takes until columns are made."""
 PROBE_COST = 3
 """Composites that are looked through in the time of hashing and probing one row of a relation."""
 ROOM_MIN = 4_096
@@ -95,6 +100,7 @@ class JoinView:
         """
         if any(not len(each) for each in ordinals):
             return tuple(np.empty(0, np.int64) for _ in ordinals)
+        require_room(ROW_BYTES * sum(map(len, ordinals)))
         kept = self.kept
         cheap = kept is not None and kept.count <= PROBE_COST * sum(map(len, ordinals))
         if cheap and self.covers(ordinals, reaches):
@@ -182,6 +188,8 @@ def _edges_to(shape: Shape, place: int) -> tuple[int, ...]:
 
 
 def _bounded(tuples: int) -> None:
+    """Raises LimitExceeded, and what :func:`engine.model.interruption.require_room` raises."""
+    require_room(TUPLE_BYTES * tuples)
     if tuples > TUPLES_MAX:
         hint = "narrow the windows or the predicates"
         raise LimitExceeded("intermediate_rows_max", TUPLES_MAX, tuples, hint=hint)

@@ -1,4 +1,5 @@
-"""Work that somebody may call off: looked at between two of its pieces, each of which takes little.
+"""Work that somebody may call off: looked at between two of its pieces, each of which takes little; and work
+that may take as much memory as there is, which is asked for before large arrays are made.
 
 Steps are never called off. What a request asks is worked out beside them, on views, for somebody who may have
 gone, or whose time may be over: whoever begins such work gives it a question, which raises what ends it.
@@ -18,7 +19,14 @@ class CalledOff(Exception):
 Check = Callable[[], None]
 """Raises what ends the work; returns where it may go on."""
 
+RequireRoom = Callable[[int], None]
+"""Raises what ends the work where there is no memory for so many bytes more."""
+
+ROOM_ASKED_MIN = 4 << 20
+"""Fewer bytes are taken without asking."""
+
 _check: ContextVar[Check | None] = ContextVar("check", default=None)
+_require: ContextVar[RequireRoom | None] = ContextVar("require", default=None)
 
 
 @contextmanager
@@ -41,3 +49,20 @@ def may_go_on() -> None:
     check = _check.get()
     if check is not None:
         check()
+
+
+@contextmanager
+def bounded(require: RequireRoom | None) -> Iterator[None]:
+    """What is done inside asks ``require`` before it makes large arrays. None: it asks nobody."""
+    before = _require.set(require)
+    try:
+        yield
+    finally:
+        _require.reset(before)
+
+
+def require_room(nbytes: int) -> None:
+    """Raise what ends the work if there is no memory for so many bytes more. O(1) where nobody asked."""
+    require = _require.get()
+    if require is not None and nbytes >= ROOM_ASKED_MIN:
+        require(nbytes)

@@ -16,12 +16,16 @@ import pyarrow as pa
 from engine.algebra.project.stage import Output
 from engine.model.answer import AnswerColumns
 from engine.model.batch import BoolArray, Column, Int64Array, concatenate_columns, made_column
+from engine.model.interruption import require_room
 from engine.model.lazy_columns import LazyColumns
 from engine.model.source import Schema
 from engine.model.types import Kind, Type
 from engine.operators.places import Places, moments_at
 from engine.operators.relation import Relation
 from engine.stems.segment import SegmentColumn
+
+WORKED_ON = 2
+"""A column, and what is made of it: its sorted order, numbers of its values, its part of the answer."""
 
 
 def rows_at(schema: Schema, places: Places) -> Relation:
@@ -64,9 +68,12 @@ def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
         moments = moments_at(places)
         return made_column(place, schema, moments.partition.astype(np.int32), moments.offset)
     columns = [part.columns[place] for part, _ in places]
-    tables = {id(column.strings) for column in columns}
+    tables = {column.strings for column in columns}
     if type_.kind is Kind.STRING and len(tables) != 1:
+        taken = zip(columns, places, strict=True)
+        require_room(WORKED_ON * sum(_string_bytes(column, len(where)) for column, (_, where) in taken))
         return _strings_as_one(type_, place, places)
+    require_room(WORKED_ON * total * type_.dtype.itemsize)
     values = np.empty(total, type_.dtype)
     valid: BoolArray | None = None
     start = 0
@@ -80,6 +87,12 @@ def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
         masks = (_valid(column, where) for column, (_, where) in zip(columns, places, strict=True))
         valid = np.concatenate(list(masks))
     return Column(type_, values, valid, columns[0].strings if columns else None)
+
+
+def _string_bytes(column: SegmentColumn, n: int) -> int:
+    """Bytes of n strings of a column, by the average of its table, with their codes."""
+    table = column.strings
+    return 0 if table is None or not len(table) else n * (4 + table.used_bytes // len(table))
 
 
 def _valid(column: SegmentColumn, where: Int64Array) -> BoolArray:

@@ -18,6 +18,7 @@ from engine.kernels import partners as kernels
 from engine.language.evaluate import truth
 from engine.model import expressions as ex
 from engine.model.batch import BoolArray, Column
+from engine.model.interruption import require_room
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.operators.band import bounded_by
@@ -35,6 +36,10 @@ from engine.operators.relation import Relation, count
 from tureen.errors import LimitExceeded
 
 CANDIDATES_MAX = Limits().join_candidates_max
+KEY_BYTES = 64
+"""About what the numbers of a row's key take, and the order by them."""
+PAIR_BYTES = 32
+"""About what a pair takes until its columns are made."""
 FEW = 4
 """The most candidates a row that are looked at one by one; for more, inequalities are looked up."""
 
@@ -86,6 +91,7 @@ def find_candidates(
     left_keys, errors = left.values_of(key for key, _ in stage.keys)
     right_keys, wrong = right.values_of(key for _, key in stage.keys)
     errors += wrong
+    require_room(KEY_BYTES * (len(left) + len(right)))
     codes = PartnerKeys(*pair_codes(left_keys, right_keys, len(left), len(right)))
     if stage.latest is not None:
         bounded, wrong = not_after(stage.latest, left, right)
@@ -160,6 +166,8 @@ def _matched(
 
 
 def _bounded(rows: int, rows_max: int) -> None:
+    """Raises LimitExceeded, and what :func:`engine.model.interruption.require_room` raises."""
+    require_room(PAIR_BYTES * rows)
     if rows > rows_max:
         hint = "narrow the windows, or join by more columns"
         raise LimitExceeded("intermediate_rows_max", rows_max, rows, hint=hint)

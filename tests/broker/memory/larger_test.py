@@ -78,6 +78,7 @@ def test_ten_million_rows_of_230_bytes_in_900_mb(
             _feed(one, name)
             _ask(one, name, handles)
             _compare_memory(one)
+            _refuse_what_does_not_fit(one, name)
             one.kill()
             one.start(preexec_fn=enter)
             _ask(one, name, handles)
@@ -113,6 +114,23 @@ def _compare_memory(one: Broker) -> None:
     assert memory["paused"] == []
     assert memory["spilled_bytes"] > BUDGET_BYTES
     assert memory["spilled_refused"] is None
+
+
+def _refuse_what_does_not_fit(one: Broker, name: str) -> None:
+    """An answer that would take more memory than there is ends nobody but itself."""
+    worker = one.children()["broker.worker"].pid
+    for sql in (
+        f"SELECT note, COUNT(*) AS n FROM {name} [RANGE 1 DAY] GROUP BY note ORDER BY n DESC LIMIT 3",
+        f"SELECT COUNT(*) AS n FROM {name} [RANGE 1 DAY] a JOIN {name} [RANGE 1 DAY] b ON a.id = b.id",
+    ):
+        wait_until(
+            lambda: one.http.get("/status").json()["memory"]["level"] == "normal", what="there is room"
+        )
+        handle = one.register(sql)
+        reply = one.http.get(f"/queries/{handle}/snapshot")
+        assert (reply.status_code, reply.json()["code"]) == (503, "memory_budget"), reply.text
+        assert one.http.delete(f"/queries/{handle}").status_code == 200
+    assert one.children()["broker.worker"].pid == worker
 
 
 def _ask(one: Broker, name: str, handles: list[str]) -> None:

@@ -16,13 +16,13 @@ from broker.memory.budget import (
     budget,
     reserve_warning,
 )
-from broker.memory.levels import Level, Memory, level_after
+from broker.memory.levels import GRANTED_S, Level, Memory, level_after
 from broker.runtime.liveness import Liveness
 from engine.queries.footprint import Footprint
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until
-from tureen.errors import MIB, SettingsError
+from tureen.errors import MIB, MemoryBudgetExceeded, SettingsError
 from tureen.protocol import new_handle, query_id
 
 GIB = 1024 * MIB
@@ -116,6 +116,28 @@ def test_the_larger_of_held_and_counted_decides() -> None:
     memory.accounts.counted(3, None)
     assert after(960) == (960, Level.HOLD)
     assert after(500) == (500, Level.NORMAL)
+
+
+def test_an_answer_is_granted_memory_while_nobody_would_be_paused_for_it() -> None:
+    clock, held = [0.0], [500]
+    memory = Memory(
+        Budget(1_000, 1_000, "this machine", True), Liveness(None), lambda: held[0], lambda: clock[0]
+    )
+    memory.require_room(300)
+    with pytest.raises(MemoryBudgetExceeded, match="MiB more") as refused:
+        memory.require_room(200)  # the 300 may not be held yet
+    assert (refused.value.code, refused.value.used_bytes, refused.value.budget_bytes) == (
+        "memory_budget",
+        500,
+        1_000,
+    )
+    assert "narrow the window" in (refused.value.hint or "")
+    clock[0] += GRANTED_S
+    memory.require_room(200)
+    clock[0] += GRANTED_S
+    held[0] = 899
+    with pytest.raises(MemoryBudgetExceeded):
+        memory.require_room(2)
 
 
 def wide(first: int, count: int) -> list[dict[str, object]]:
