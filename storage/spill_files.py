@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import sys
 import tempfile
 import threading
 import weakref
@@ -30,8 +29,6 @@ LOOKED_AT_BYTES = 1 << 32
 """The system is asked of so many bytes whether they are in memory."""
 _PAGE_OUT = 21
 """MADV_PAGEOUT of Linux, which Python has no name for."""
-_SYNC = 4 if sys.platform == "linux" else 0x10
-"""MS_SYNC."""
 _FAILED = ctypes.c_void_p(-1).value
 
 _LIBC: Any = ctypes.CDLL(None, use_errno=True)
@@ -40,7 +37,7 @@ _ADDRESS = ctypes.c_void_p
 _LIBC.mmap.restype = _ADDRESS
 _LIBC.mmap.argtypes = (_ADDRESS, _SIZE, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 _LIBC.munmap.argtypes = (_ADDRESS, _SIZE)
-_LIBC.madvise.argtypes = _LIBC.msync.argtypes = (_ADDRESS, _SIZE, ctypes.c_int)
+_LIBC.madvise.argtypes = (_ADDRESS, _SIZE, ctypes.c_int)
 _LIBC.mincore.argtypes = (_ADDRESS, _SIZE, _ADDRESS)
 
 
@@ -74,10 +71,7 @@ class MappedFile:
         return PAGE * int(np.count_nonzero(told & 1))
 
     def page_out(self) -> None:
-        """Write what the disk does not have yet, then have the system take all pages back, where it may be
-        asked for that.
-        """
-        _LIBC.msync(self._address, self.size, _SYNC)
+        """Have the system take all pages back, where it may be asked for that."""
         _LIBC.madvise(self._address, self.size, _PAGE_OUT)
 
 
@@ -91,7 +85,8 @@ class SpillFiles:
         self._files: weakref.WeakSet[MappedFile] = weakref.WeakSet()
 
     def write(self, arrays: Sequence[Array]) -> list[Array]:
-        """Arrays of the same values in one file. They may be written to by nobody. O(bytes).
+        """Arrays of the same values in one file, to which nobody writes. Waits until the disk has it, since the
+        system can take back no page before. O(bytes).
 
         Raises StoreFull where the file cannot be made or written; nothing is left of it then.
         """
@@ -109,6 +104,7 @@ class SpillFiles:
                 for place, array in zip(places, arrays, strict=True):
                     _write_at(file.fileno(), place, np.ascontiguousarray(array).view(np.uint8).data)
                 os.ftruncate(file.fileno(), size)
+                os.fsync(file.fileno())
                 pages = MappedFile(file.fileno(), size)
         except OSError as error:
             raise StoreFull(
@@ -140,7 +136,7 @@ class SpillFiles:
         return round(sum(pages.resident() for pages in some) * whole / sum(pages.size for pages in some))
 
     def page_out(self) -> None:
-        """Have the system take all of it back from memory. Waits until the disk has it."""
+        """Have the system take all of it back from memory."""
         for pages in self._mapped():
             pages.page_out()
 

@@ -26,7 +26,7 @@ from typing import Any
 from broker.base import logs
 from broker.memory.accounts import MemoryAccounts
 from broker.memory.budget import Budget
-from broker.memory.held import held_bytes, trim
+from broker.memory.held import held_bytes, trim, trim_heap
 from broker.memory.spill import Spill
 from broker.runtime.liveness import Liveness
 from tureen.errors import MIB, MemoryBudgetExceeded
@@ -158,6 +158,21 @@ class Memory:
         """Raise MemoryBudgetExceeded where so many bytes more would have queries paused. What was granted a
         moment ago counts, since it may not be held yet.
         """
+        if self._grants(nbytes):
+            return
+        trim_heap()  # what was freed a moment ago may still be held
+        if self._grants(nbytes):
+            return
+        raise MemoryBudgetExceeded(
+            f"the answer is not worked out, which takes about {nbytes / MIB:,.0f} MiB more",
+            self._used,
+            self.budget.budget_bytes,
+            hint="narrow the window or the predicate, ask for fewer columns, or raise "
+            "TUREEN_MEMORY_BUDGET_BYTES (and the machine's or cgroup's limit) and start again",
+        )
+
+    def _grants(self, nbytes: int) -> bool:
+        """Whether so many bytes more fit; they are noted then."""
         most = SHARES[Level.RELIEVE][0] * self.budget.budget_bytes
         self.look(again=True)
         now_s = self._now_s()
@@ -166,14 +181,8 @@ class Memory:
             ahead = sum(size for _, size in self._granted)
             if self._used + ahead + nbytes <= most:
                 self._granted.append((now_s, nbytes))
-                return
-        raise MemoryBudgetExceeded(
-            f"the answer is not worked out, which takes about {nbytes / MIB:,.0f} MiB more",
-            self._used,
-            self.budget.budget_bytes,
-            hint="narrow the window or the predicate, ask for fewer columns, or raise "
-            "TUREEN_MEMORY_BUDGET_BYTES (and the machine's or cgroup's limit) and start again",
-        )
+                return True
+        return False
 
     def refuses(self, level: Level, what: str) -> MemoryBudgetExceeded | None:
         """Why something is refused from a level on; None below it."""

@@ -23,7 +23,7 @@ from tureen.errors import StoreFull
 
 SHARE = 0.65
 """Rows leave memory above this share of the budget."""
-LOOK_S = 0.25
+LOOK_S = 0.05
 """What is held is looked at as often at most; between two looks what left is taken off."""
 TRIM_BYTES = 64 << 20
 """Freed memory is given back to the system each time so many bytes left."""
