@@ -85,8 +85,8 @@ class SpillFiles:
         self._files: weakref.WeakSet[MappedFile] = weakref.WeakSet()
 
     def write(self, arrays: Sequence[Array]) -> list[Array]:
-        """Arrays of the same values in one file, to which nobody writes. Waits until the disk has it, since the
-        system can take back no page before. O(bytes).
+        """Arrays of the same values in one file, to which nobody writes. Waits until the disk has it: before
+        that the system can take back no page. O(bytes).
 
         Raises StoreFull where the file cannot be made or written; nothing is left of it then.
         """
