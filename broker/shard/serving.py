@@ -160,7 +160,7 @@ class Serving:
         self._busy |= preparations.some(self._has_room)
         self._busy |= self._attempts.some(engine)
         self._busy |= self._upkeep.swapper.out_if_due(engine)
-        self._busy |= engine.make_room()
+        self._busy |= self._upkeep.make_room(engine)
         if self._busy:
             self._current.show()
         else:

@@ -30,6 +30,7 @@ class Upkeep:
         self._memory = context.memory
         self._asked = asked
         self._due_s = 0.0
+        self._room_due_s = 0.0
         self._counted: Position | None = None
 
     def count_if_due(self, engine: Engine) -> None:
@@ -41,6 +42,18 @@ class Upkeep:
             self.promising = engine.promising_counts()
             took_s = time.perf_counter() - began_s
             self._due_s = began_s + max(COUNT_S, 100 * took_s)
+
+    def make_room(self, engine: Engine) -> bool:
+        """Have rows leave memory where it is short (:meth:`engine.engine.Engine.make_room`). Where none is
+        left that can, looking for some takes a hundredth of the time at most. Returns whether any left.
+        """
+        began_s = time.perf_counter()
+        if began_s < self._room_due_s:
+            return False
+        made = engine.make_room()
+        took_s = time.perf_counter() - began_s
+        self._room_due_s = 0.0 if made else began_s + 100 * took_s
+        return made
 
     def revise_if_due(self, engine: Engine) -> bool:
         """Let the engine choose maintenance again, by how often answers were asked for; no answer changes.
