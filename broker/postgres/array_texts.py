@@ -58,7 +58,7 @@ def _flat(column: pa.ListArray) -> tuple[npt.NDArray[np.int32], pa.Array]:
 
 
 def _quoted(texts: pa.Array) -> pa.Array:
-    special = pc.match_substring_regex(texts, r'^$|[{}",\\\s]|^(?i:null)$')
+    special = pc.match_substring_regex(texts, r'^$|[{}",\\\s\v]|^(?i:null)$')
     if not pc.any(special).as_py():
         return texts
     escaped = pc.replace_substring_regex(texts, r'(["\\])', r"\\\1")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^{}",\\]|\\.)*?))\s*(?:,|$)', re.DOTALL)
+_SPACE = " \t\n\r\v\f"
+"""What is passed over around elements: other spaces are part of them."""
+_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^{}",\\]|\\.)*?))\s*(?:,|\Z)', re.DOTALL | re.ASCII)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -17,11 +19,11 @@ def elements_of_text(text: str) -> list[str | None]:
     >>> elements_of_text('{1, NULL,"a, \\"b\\"", null}')
     ['1', None, 'a, "b"', None]
     """
-    inner = text.strip()
+    inner = text.strip(_SPACE)
     if not (inner.startswith("{") and inner.endswith("}")):
         raise ValueError(text)
     inner = inner[1:-1]
-    if not inner.strip():
+    if not inner.strip(_SPACE):
         return []
     found: list[str | None] = []
     at = 0

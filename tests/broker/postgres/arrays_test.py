@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.postgres import types
@@ -33,6 +33,7 @@ def arrays(draw: st.DrawFn) -> tuple[int, list[list[Any] | None]]:
     return oid, draw(st.lists(st.none() | st.lists(element, max_size=5), min_size=1, max_size=8))
 
 
+@example((types.TEXT, [["\xa0L", "\v", "a\v", "\x85", "\u2003", "a\n", "\x1c"]]), 0, 0)
 @given(arrays(), st.sampled_from([0, 1]), st.integers(0, 2))
 def test_arrays_come_back(held: tuple[int, list[list[Any] | None]], form: int, skipped: int) -> None:
     element, values = held
