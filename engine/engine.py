@@ -248,7 +248,7 @@ class Engine(Embedding, Inspection, Persistence):
         if space is None or not space.wanted():
             return False
         largest = sorted(self._sources.values(), key=lambda one: -one.rows.nbytes()[0])
-        some = next((one for one in largest if one.rows.spilled.make_room()), None)
+        some = next((one for one in largest if one.rows.make_room()), None)
         if some is None:
             return False
         some.outdate()

@@ -36,6 +36,8 @@ SPARE_BYTES = 1 << 30
 """So much of the disk is left to the stores."""
 RETRY_S = 10.0
 """After the disk had no room, the next attempt."""
+SAID_S = 600.0
+"""The log is told of it as often at most."""
 RESIDENT_S = 5.0
 """The system is asked which pages it has in memory as often at most."""
 
@@ -98,8 +100,9 @@ class Spill:
         self._now_s = now_s
         self._lock = threading.Lock()
         self._excess = Excess(int(SHARE * budget_bytes), held, now_s)
-        self._refused: StoreFull | None = None
-        self._refused_s = -math.inf
+        self._refused: dict[str, str | None] | None = None
+        """Why the disk took no rows last; the error itself would keep them."""
+        self._refused_s = self._said_s = -math.inf
         self._resident = 0
         self._resident_s = -math.inf
 
@@ -138,8 +141,14 @@ class Spill:
                 hint="raise TUREEN_SPILL_BYTES_MAX, or make windows or RETAIN shorter",
             )
         directory = self._files.directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        disk = os.statvfs(directory)
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            disk = os.statvfs(directory)
+        except OSError as error:
+            raise StoreFull(
+                f"rows cannot be written to {directory}: {error.strerror or error}",
+                hint="let it be a directory that this user may write to",
+            ) from None
         if disk.f_bavail * disk.f_frsize < nbytes + SPARE_BYTES:
             raise StoreFull(
                 f"the disk of {directory} has less than {SPARE_BYTES:,} bytes left",
@@ -147,10 +156,12 @@ class Spill:
             )
 
     def _refuse(self, full: StoreFull) -> None:
+        now_s = self._now_s()
         with self._lock:
-            is_new = self._refused is None
-            self._refused, self._refused_s = full, self._now_s()
-        if is_new:
+            says = now_s - self._said_s >= SAID_S
+            self._refused, self._refused_s = {"message": full.message, "hint": full.hint}, now_s
+            self._said_s = now_s if says else self._said_s
+        if says:
             log.warning("spill_refused", error=full.message, hint=full.hint)
 
     def facts(self) -> dict[str, Any]:
@@ -161,9 +172,7 @@ class Spill:
             "spilled_bytes_max": self._bytes_max,
             "spilled_resident_bytes": self.resident(),
             "disk_waits": disk_waits(),
-            "spilled_refused": None
-            if self._refused is None
-            else {"message": self._refused.message, "hint": self._refused.hint},
+            "spilled_refused": self._refused,
         }
 
     @property

@@ -143,7 +143,7 @@ class Catalogue:
         if self.derived.pop(name, None) is not None:
             self._unsaved.add(name)
         else:
-            del self.sources[name]
+            self.sources.pop(SourceName(name)).let_go()
             self._dropped.add(name)
         self.changed()
 

@@ -320,6 +320,11 @@ class Source:
             )
         return self._view
 
+    def let_go(self) -> None:
+        """It is dropped: its rows go, whoever still knows of it. Views that were taken keep theirs."""
+        self.rows.clear()
+        self.outdate()
+
     def outdate(self) -> None:
         """What is known of it has changed, though it took no step."""
         self._view = None

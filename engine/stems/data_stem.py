@@ -33,6 +33,9 @@ from engine.store.matches.chunks import CHUNKS, ChunkPool
 SEALED_MIN = 1_024
 """An open segment with fewer rows is not sealed to make matches of its rows in slices."""
 
+SPILLED_MIN = 32_768
+"""An open segment with fewer rows is not sealed to leave memory."""
+
 RAISED = 1 << 40
 """A multiple of the blocks that partial results are kept of."""
 
@@ -123,13 +126,25 @@ class DataStem:
         self.packing.add(part)
         return part
 
-    def _seal(self) -> None:
-        """The open segment is full; or no more may enter it, as its strings are of a former generation."""
+    def _seal(self) -> int:
+        """The open segment is full; or no more may enter it, as its strings are of a former generation.
+        Returns the bytes that left memory since it is short.
+        """
         if self._segments.tail.count:
             self._segments.sealed.append(self._sealed_of(self._segments.tail))
         self._strings.let_go(len(self))
         self._segments.tail = self._new_tail(self.end)
-        self.spilled.make_room()
+        return self.spilled.make_room()
+
+    def make_room(self) -> int:
+        """While memory is short: sealed rows leave it, and where there are none, those of an open segment
+        that is half full. Returns the bytes that left. O(segments + bytes).
+        """
+        freed = self.spilled.make_room()
+        if freed or self._segments.tail.count < SPILLED_MIN or not self.spilled.is_due:
+            return freed
+        self._segments.seen = None
+        return self._seal()
 
     # --- history ----------------------------------------------------------------------------------
 

@@ -27,6 +27,11 @@ class SpilledSegments:
         self._strings = strings
         self._space = space
 
+    @property
+    def is_due(self) -> bool:
+        """Whether memory is short."""
+        return self._space is not None and self._space.wanted() > 0
+
     def make_room(self) -> int:
         """Spill segments while memory is short. Returns the bytes that left memory. O(segments + bytes)."""
         space, freed = self._space, 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,7 +14,7 @@ from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.capacities import Capacities
 from engine.model.source import SourceName
 from engine.model.spill import nbytes_of
-from engine.model.step import StepResult
+from engine.model.step import DropSource, Position, Step, StepResult, Unregister
 from engine.model.string_table import StringTable
 from engine.stems import stream_strings
 from engine.stems.segment import SEGMENT_ROWS
@@ -161,6 +163,42 @@ def test_rows_leave_memory_between_steps_and_views_before_stay() -> None:
     assert on_disk > 25 * 2 * SEGMENT_ROWS
     same_answers(engine, memory)
     assert before.snapshot("rare").table.equals(engine.view().snapshot("rare").table)
+
+
+def test_an_open_segment_leaves_memory_where_nothing_else_can_if_it_is_half_full() -> None:
+    space = AlwaysSpilled()
+    engine, memory = begun(space), begun(None)
+    rows = table(50_000)
+    for low, high in ((0, 8_192), *((low, low + 8_192) for low in range(8_192, 40_960, 8_192))):
+        for one in (engine, memory):
+            one.ingest("s", batch(one, rows, low, high), CLOCK_MS)
+        assert engine.make_room() == (high == 40_960)
+    assert spilled(engine) == [True]
+    same_answers(engine, memory)
+    for one in (engine, memory):
+        one.ingest("s", batch(one, rows, 40_960, 49_152), CLOCK_MS)
+    same_answers(engine, memory)
+    engine._check()
+
+
+def test_a_stream_that_is_dropped_lets_go_of_its_rows_and_views_before_keep_theirs() -> None:
+    engine = begun(AlwaysSpilled())
+    rows = table(2 * SEGMENT_ROWS)
+    for low in range(0, len(rows), BATCH_ROWS_MAX):
+        engine.ingest("s", batch(engine, rows, low, low + BATCH_ROWS_MAX), CLOCK_MS)
+    source, before = engine._sources[S], engine.view()  # somebody knows of the stream still
+    answer = before.snapshot("rare").table
+    for body in (Unregister(tuple(QUERIES)), DropSource(S)):
+        engine.enqueue(Step(Position(0, engine.position.sequence + 1), CLOCK_MS, body))
+        engine.run()
+    assert len(source.rows) == 0
+    assert before.snapshot("rare").table.equals(answer)
+    gc.collect()
+    held = FILES.nbytes
+    del before
+    engine.view()
+    gc.collect()
+    assert FILES.nbytes < held - 20 * SEGMENT_ROWS
 
 
 def test_row_lists_leave_memory_too_and_take_those_of_queries_that_come() -> None:

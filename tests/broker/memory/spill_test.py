@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,18 @@ def test_where_the_disk_may_take_no_more_rows_stay_and_it_is_tried_again(
     assert world.wanted_at(BUDGET) > 0
     assert world.spill.write([np.zeros(1, np.uint8)]) is None
     assert "disk" in world.spill.facts()["spilled_refused"]["message"]
+
+
+def test_a_directory_that_cannot_be_made_is_no_defect(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    world = World(tmp_path / "file" / "spill")
+    assert world.wanted_at(BUDGET) > 0
+    rows = np.zeros(PAGE, np.uint8)
+    known = weakref.ref(rows)
+    assert world.spill.write([rows]) is None
+    assert "cannot be written" in world.spill.facts()["spilled_refused"]["message"]
+    del rows
+    assert known() is None  # what is told of the refusal keeps nothing
 
 
 def test_without_disk_nothing_leaves_memory(tmp_path: Path) -> None:
