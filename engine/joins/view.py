@@ -28,7 +28,7 @@ from engine.joins.shape import Shape
 from engine.joins.steps import Ends, JoinStep, NewRowBounds, PartnerLists, Route, ends_of
 from engine.kernels import composites, join_lineage
 from engine.model.batch import Int64Array
-from engine.model.interruption import require_room
+from engine.model.interruption import GrowingRoom, require_room
 from engine.model.limits import Limits
 from tureen.errors import LimitExceeded
 
@@ -138,13 +138,14 @@ class JoinView:
         places = np.full(int(at[-1]), -1, np.int32)
         for start, lowest, each in zip(at, first, ordinals, strict=False):
             places[start + each - lowest] = np.arange(len(each), dtype=np.int32)
-        room = self.room
+        room, memory = self.room, GrowingRoom()
         while True:
             out = np.empty((len(first), room), np.int64)
             found = 0
             for parts, count, origin in self.kept.composites:
                 found = composites.pick(parts, count, origin, first, at, places, out, found)
             _bounded(found)
+            memory.grow(TUPLE_BYTES * found)
             if found <= room:
                 return _in_order(out[:, :found], [len(each) for each in ordinals])
             room = found
@@ -167,12 +168,13 @@ class JoinView:
         lists = PartnerLists.for_rows(sizes[0])
         route = Route(self.shape, 0, order, lambda *at: local[at], bounds, zeros, upper, lists)
         pieces: list[Int32Array] = []
-        total, start, room = 0, 0, ROOM_A_ROW * max(sizes)
+        total, start, room, memory = 0, 0, ROOM_A_ROW * max(sizes), GrowingRoom()
         while start < sizes[0]:
             parts = np.empty((room, len(sizes)), np.int32)
             start, count = route.run(start, sizes[0], zeros, parts, 0)
             total += count
             _bounded(total if start == sizes[0] else total + 1)
+            memory.grow(TUPLE_BYTES * total)
             pieces.append(parts[:count])
             room *= 2
         places, at = np.empty((len(sizes), total), np.int64), 0
@@ -188,8 +190,6 @@ def _edges_to(shape: Shape, place: int) -> tuple[int, ...]:
 
 
 def _bounded(tuples: int) -> None:
-    """Raises LimitExceeded, and what :func:`engine.model.interruption.require_room` raises."""
-    require_room(TUPLE_BYTES * tuples)
     if tuples > TUPLES_MAX:
         hint = "narrow the windows or the predicates"
         raise LimitExceeded("intermediate_rows_max", TUPLES_MAX, tuples, hint=hint)

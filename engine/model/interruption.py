@@ -66,3 +66,16 @@ def require_room(nbytes: int) -> None:
     require = _require.get()
     if require is not None and nbytes >= ROOM_ASKED_MIN:
         require(nbytes)
+
+
+class GrowingRoom:
+    """Room for what grows piece by piece: what was asked for once is not asked for again."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def grow(self, nbytes: int) -> None:
+        """It takes so many bytes in all by now. As :func:`require_room`."""
+        if nbytes - self._asked >= ROOM_ASKED_MIN:
+            require_room(nbytes - self._asked)
+            self._asked = nbytes

@@ -18,7 +18,7 @@ from engine.kernels import partners as kernels
 from engine.language.evaluate import truth
 from engine.model import expressions as ex
 from engine.model.batch import BoolArray, Column
-from engine.model.interruption import require_room
+from engine.model.interruption import GrowingRoom, require_room
 from engine.model.lazy_columns import LazyColumns
 from engine.model.limits import Limits
 from engine.operators.band import bounded_by
@@ -69,6 +69,7 @@ def join(
         return Relation(left.take(rows).columns, len(rows)), errors + wrong
     if condition is None:
         _bounded(candidates.count(), rows_max)
+        require_room(PAIR_BYTES * candidates.count())
         if stage.kind == "inner":
             columns = pair_columns(left, right, cache(candidates.pairs), stage.kind)
             return Relation(columns, candidates.count()), errors
@@ -134,7 +135,7 @@ def _satisfying(
     candidates_max: int,
 ) -> tuple[Pairs, int]:
     _few(candidates.count(), candidates_max)
-    found, total, errors = [], 0, 0
+    found, total, errors, room = [], 0, 0, GrowingRoom()
     for pairs in candidates.pieces():
         true, error = truth(condition, _of_pairs(left, right, pairs), len(pairs[0]))
         errors += count(error)
@@ -142,6 +143,7 @@ def _satisfying(
         if len(passed):
             total += len(passed)
             _bounded(total, rows_max)
+            room.grow(PAIR_BYTES * total)
             found.append((pairs[0][passed], pairs[1][passed]))
     return candidates.arranged(found), errors
 
@@ -166,8 +168,6 @@ def _matched(
 
 
 def _bounded(rows: int, rows_max: int) -> None:
-    """Raises LimitExceeded, and what :func:`engine.model.interruption.require_room` raises."""
-    require_room(PAIR_BYTES * rows)
     if rows > rows_max:
         hint = "narrow the windows, or join by more columns"
         raise LimitExceeded("intermediate_rows_max", rows_max, rows, hint=hint)

@@ -9,6 +9,7 @@ import pytest
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch
 from engine.model.interruption import ROOM_ASKED_MIN, bounded
+from engine.operators.join import KEY_BYTES, PAIR_BYTES
 from engine.stems import stream_strings
 from tests.capacities import small_engine
 from tureen.errors import MemoryBudgetExceeded
@@ -75,3 +76,15 @@ def test_an_answer_ends_where_there_is_no_memory_and_the_next_is_right(engine: E
             assert found["n"].to_pylist() == [4 * (ROWS // 2 - 1) + 1]
         case "many":
             assert found["v"].to_numpy().tolist() == (seen // 2).tolist()
+
+
+def test_pairs_that_come_piece_by_piece_are_asked_for_once(engine: Engine) -> None:
+    query = "SELECT COUNT(*) AS n FROM s a LEFT JOIN s b ON a.v = b.v AND a.x + b.x >= 0"
+    engine.register("pieces", query)
+    asked: list[int] = []
+    with bounded(asked.append):
+        found = engine.view().snapshot("pieces").table
+    pairs = 4 * (ROWS // 2 - 1) + 1
+    assert found["n"].to_pylist() == [pairs]
+    assert len(asked) > 3
+    assert sum(asked) < 2 * 8 * 4 * ROWS + PAIR_BYTES * pairs + 2 * KEY_BYTES * ROWS
