@@ -93,7 +93,7 @@ class SpillFiles:
         places, size = _places(arrays)
         if not size:
             return list(arrays)
-        if len(self._mapped()) >= FILES_MAX:
+        if len(self._files) >= FILES_MAX:
             raise StoreFull(
                 f"rows are in {FILES_MAX:,} files, and no more can be mapped",
                 hint="make windows or RETAIN shorter",

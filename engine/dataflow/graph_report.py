@@ -19,9 +19,7 @@ def entities(
     """
     ids = {key: nodes.id_of(key, node, over) for key, node in nodes.by_key.items()}
     of_node = {id(node): ids[key] for key, node in nodes.by_key.items()}
-    readers = Counter[int]()
-    for each in sinks.values():
-        readers.update({id(node): len(each.sink.query_ids) for node in each.nodes})
+    readers = _readers(sinks)
     found = [
         OperatorEntity(
             ids[key],
@@ -46,15 +44,22 @@ def shares(sinks: Mapping[Hashable, FedSink]) -> Iterator[tuple[Collection[str],
     """Yields queries that share a sink, and the bytes that each keeps: equal parts of the sink and of the
     operators that it reads, among all who read these. O(sinks * operators that they read).
     """
-    readers, nbytes = Counter[int](), dict[int, int]()
-    for each in sinks.values():
-        readers.update({id(node): len(each.sink.query_ids) for node in each.nodes})
-        nbytes.update({id(node): node.nbytes for node in each.nodes if id(node) not in nbytes})
+    readers = _readers(sinks)
+    nodes = {id(node): node for each in sinks.values() for node in each.nodes}
+    part = {number: node.nbytes // readers[number] for number, node in nodes.items() if readers[number]}
     for each in sinks.values():
         queries = each.sink.query_ids
         if queries:
             own = each.sink.nbytes // len(queries)
-            yield queries, own + sum(nbytes[id(node)] // readers[id(node)] for node in each.nodes)
+            yield queries, own + sum(part[id(node)] for node in each.nodes)
+
+
+def _readers(sinks: Mapping[Hashable, FedSink]) -> Counter[int]:
+    """How many queries read each node, by its id."""
+    readers = Counter[int]()
+    for each in sinks.values():
+        readers.update({id(node): len(each.sink.query_ids) for node in each.nodes})
+    return readers
 
 
 def node_state(nodes: GraphNodes, sinks: Mapping[Hashable, FedSink], key: Hashable, over: str) -> NodeState:

@@ -12,7 +12,6 @@ from typing import Any
 
 from engine.dataflow.strategy_state import ByStrategy
 from engine.model.source import SourceName
-from engine.model.spill import nbytes_of
 from engine.model.string_table import StringTable
 from engine.queries.source_set import SourceSet
 from engine.sources.source import Source
@@ -129,7 +128,7 @@ def held_by(source: Source) -> HeldBySource:
     visible = waiting = matches = 0
     tables: set[StringTable] = set()
     for part in source.rows.rows().parts:
-        visible += 0 if part.is_spilled else nbytes_of(part.arrays())
+        visible += part.nbytes
         tables.update(column.strings for column in part.columns if column.strings is not None)
         matches += part.matches.nbytes
     for piece in source.pending.pieces():

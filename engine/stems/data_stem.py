@@ -19,7 +19,6 @@ from engine.model.attributes import Attribute
 from engine.model.batch import MATCHED_ROWS_MAX, Batch
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Schema
-from engine.model.spill import nbytes_of
 from engine.model.usage import Usage
 from engine.stems.entering import EnteringRows
 from engine.stems.owed_matches import OwedMatches, RowMatcher, Segments
@@ -267,8 +266,7 @@ class DataStem:
     def nbytes(self) -> tuple[int, int]:
         """Bytes of (columns in memory, matches) of the sealed segments."""
         sealed = self._segments.sealed
-        columns = sum(nbytes_of(part.arrays()) for part in sealed if not part.is_spilled)
-        return columns, sum(part.matches.nbytes for part in sealed)
+        return sum(part.nbytes for part in sealed), sum(part.matches.nbytes for part in sealed)
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of this module."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from engine.model.batch import Batch, BoolArray, Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import Field, Schema
-from engine.model.spill import Array, SpillSpace
+from engine.model.spill import Array, SpillSpace, nbytes_of
 from engine.model.string_table import StringTable
 from engine.model.types import Kind
 from engine.stems.entering import EnteringRows, Run
@@ -68,6 +68,11 @@ class SegmentView:
     def _batch(self, schema: Schema, partition: Int32Array, offset: Int64Array) -> Batch:
         columns = tuple(column.whole(self.n) for column in self.columns)
         return Batch(schema, columns, partition, offset, self.timestamp[: self.n])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, without the matches."""
+        return 0 if self.is_spilled else nbytes_of(self.arrays())
 
     def arrays(self) -> list[Array]:
         """What a sealed segment holds besides matches: instants, origins, values and validity, each once."""

@@ -35,7 +35,7 @@ class SpilledSegments:
     def make_room(self) -> int:
         """Spill segments while memory is short. Returns the bytes that left memory. O(segments + bytes)."""
         space, freed = self._space, 0
-        if space is None or not space.wanted():
+        if space is None or not self.is_due:
             return 0
         for leave in (self._spill_columns, self._spill_matches):
             for number in range(len(self._segments.sealed)):
