@@ -19,6 +19,7 @@ in its settings; nothing of it runs in the client. What is promised:
 *   ``vectorised``: it is called with one numpy array an argument, all as long and never empty (bool, int32,
     int64, float64, datetime64[D], datetime64[ms]; object arrays of str and Decimal), and returns an array or
     a list as long. It must not write into them, and each result may depend on its own row only.
+*   ``vectorised="arrow"``: the same with arrays of pyarrow.
 *   A row for which it raises, or returns what does not fit ``returns``, is an error for that row alone. A
     vectorised function is called again with fewer rows to find which.
 *   It must not depend on anything but its arguments if it says ``deterministic``. One that does not say so
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,7 +45,7 @@ class FunctionDeclaration:
     arguments: tuple[str, ...]
     returns: str
     call: Callable[..., Any]
-    vectorised: bool
+    vectorised: bool | Literal["arrow"]
     deterministic: bool
 
 
@@ -52,7 +53,7 @@ def function(
     *,
     arguments: Sequence[str],
     returns: str,
-    vectorised: bool = False,
+    vectorised: bool | Literal["arrow"] = False,
     deterministic: bool = False,
     name: str | None = None,
 ) -> Callable[[F], F]:

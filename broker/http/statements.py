@@ -43,7 +43,7 @@ from broker.http.summary_tables import described_table, listed_table
 from broker.http.writes import Answer, Writes
 from broker.node.node import Node
 from broker.observe.status import source_list
-from broker.runtime.functions import facts
+from broker.runtime.functions import counted, facts
 from engine.language.aggregates import AGGREGATES, AggregateFunction
 from engine.language.functions import FUNCTIONS, FunctionCatalogue
 from engine.language.instants import timestamp_text
@@ -265,7 +265,7 @@ def _table(shown: dict[str, Callable[[dict[str, Any]], Any]], found: Iterable[di
 
 
 def _functions(catalogue: FunctionCatalogue) -> Table:
-    """Built-in ones, and the users' with their types."""
+    """Built-in ones, and the users' with their types and what their calls came to."""
     known: list[tuple[str, ScalarFunction | AggregateFunction]] = [
         *(("aggregate", one) for one in AGGREGATES.values()),
         *(("scalar", one) for one in FUNCTIONS.values()),
@@ -273,6 +273,7 @@ def _functions(catalogue: FunctionCatalogue) -> Table:
     rows = [[one.name, kind, one.usage, one.doc] for kind, one in known]
     for one in facts(catalogue):
         usage = f"{one['name']}({', '.join(one['arguments'])}) -> {one['returns']}"
-        marks = [mark for mark in ("vectorised", "deterministic") if one[mark]]
-        rows.append([one["name"], "user", usage, ", ".join(marks)])
+        marks = [mark for mark in ("vectorised", "arrow", "deterministic") if one[mark]]
+        about = "; ".join(filter(None, [", ".join(marks), counted(one)]))
+        rows.append([one["name"], "user", usage, about])
     return {"columns": ["function", "kind", "usage", "description"], "rows": sorted(rows)}

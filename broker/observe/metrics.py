@@ -27,6 +27,7 @@ from broker.base.counts import (
 )
 from broker.memory.spill import disk_waits
 from broker.node.node import Node
+from broker.observe.function_metrics import of_functions
 from broker.runtime.in_flight import InFlight
 from engine.dataflow.strategy_state import StrategyState
 from engine.model.maintenance import Maintenance, Strategy
@@ -149,6 +150,7 @@ class _FromShards:
         yield from _of_preferences(self._node)
         yield from _of_requests(self._in_flight)
         yield from _of_work(self._node)
+        yield from of_functions(self._node.setup.engines.functions)
         yield from _of_rows(self._node)
         yield from _of_archive(self._node, self._archive_rows)
         yield from _of_feeds(self._feeds)

@@ -11,16 +11,19 @@ that cannot be loaded stops the broker: queries that call it could not run.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
 
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
 from engine.model.expressions import UserFunction
+from engine.model.user_calls import FunctionMeter
 from topics.private import check_code
 from tureen.errors import QueryError, SettingsError
 from tureen.udf import FunctionDeclaration, declaration_of
@@ -112,8 +115,10 @@ def _understood(where: str, declaration: FunctionDeclaration) -> UserFunction:
             declaration.arguments,
             declaration.returns,
             declaration.call,
-            vectorised=declaration.vectorised,
+            vectorised=bool(declaration.vectorised),
             deterministic=declaration.deterministic,
+            arrow=declaration.vectorised == "arrow",
+            meter=FunctionMeter(perf_counter_ns, threading.Lock()),
         )
     except QueryError as refused:
         raise SettingsError(
@@ -123,14 +128,33 @@ def _understood(where: str, declaration: FunctionDeclaration) -> UserFunction:
 
 
 def facts(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
-    """The users' functions as lists show them."""
+    """The users' functions as lists show them, with what is counted of their calls in this process.
+
+    rows: that they were called for. row_ns: what one takes lately, null where nothing was measured. errors:
+    how many rows failed, by reason. last_error: of the last of them, without values of rows.
+    """
     return [
         {
             "name": one.name,
             "arguments": [str(argument) for argument in one.arguments],
             "returns": str(one.result),
             "vectorised": one.vectorised,
+            "arrow": one.arrow,
             "deterministic": one.deterministic,
+            "rows": one.meter.rows,
+            "row_ns": one.meter.cost_ns,
+            "errors": dict(one.meter.errors),
+            "last_error": one.meter.told,
         }
         for one in catalogue.users
     ]
+
+
+def counted(one: dict[str, Any]) -> str:
+    """What is counted of a function's calls, in words; empty where it was not called. one: of facts()."""
+    if not one["rows"]:
+        return ""
+    cost = "" if one["row_ns"] is None else f", {one['row_ns'] / 1_000:,.3g} µs each"
+    errors = "".join(f", {count:,} {reason}" for reason, count in sorted(one["errors"].items()))
+    last = f" (last: {one['last_error']})" if one["last_error"] else ""
+    return f"{one['rows']:,} rows{cost}{errors}{last}"

@@ -11,7 +11,7 @@ import ctypes
 import sys
 import threading
 
-from engine.language.evaluation.user import is_calling
+from engine.language.evaluation.user_calls import is_calling
 
 
 class EndlessCalls:

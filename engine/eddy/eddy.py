@@ -94,6 +94,9 @@ class Eddy:
         self.policy.begin()
         cost, killed = 0.0, 0
         ready = [module for module in modules if module.name not in flight.done]
+        for module in ready:
+            if module.name not in self._totals and (expected := module.expected_ns) is not None:
+                self.policy.expect(module, expected)
         whole, sample = tuple(ready), self._sample(flight, len(ready))
         while ready:
             if killed > len(flight) >> LEAVING_SHIFT:

@@ -175,6 +175,10 @@ class Module(Protocol):
     @property
     def queries(self) -> int: ...
 
+    @property
+    def expected_ns(self) -> float | None:
+        """What a row will take, where that is known before the first visit, or may be very much."""
+
     def needs(self, flight: Flight) -> Needs:
         """The bits of the flight that a visit may clear."""
 

@@ -69,6 +69,9 @@ class RoutingPolicy(Protocol):
     def choose(self, ready: Sequence[M]) -> M:
         """One of them; there is at least one."""
 
+    def expect(self, module: ModuleFacts, cost: float) -> None:
+        """What a row of a module that was not visited yet will cost; until its first visit."""
+
     def observe(self, module: ModuleFacts, visit: Visit) -> None:
         """What the visit that was chosen did."""
 
@@ -81,13 +84,16 @@ class RoutingPolicy(Protocol):
 
 @dataclass(slots=True)
 class VisitSums:
-    """Sums over visits of one module, fading. batch: the last one that counted."""
+    """Sums over visits of one module, fading. batch: the last one that counted. expected: the cost of a row
+    before the first visit; None: nothing is known of it.
+    """
 
     batch: int = 0
     given: float = 0.0
     passed: float = 0.0
     ended: float = 0.0
     cost: float = 0.0
+    expected: float | None = None
 
     def fade(self) -> None:
         self.given *= FADING
@@ -141,11 +147,13 @@ class Measurements:
         return measured
 
     def cost_a_row(self, measured: VisitSums) -> float:
-        """The cost of a module per row, above 0; for a module that was never visited the mean of the others,
-        or 1.
+        """The cost of a module per row, above 0; for a module that was never visited what is expected of it,
+        else the mean of the others, or 1.
         """
         if measured.given:
             return measured.cost / measured.given or COST_MIN
+        if measured.expected is not None:
+            return measured.expected or COST_MIN
         known = [each.cost / each.given for each in self._of.values() if each.given]
         return (sum(known) / len(known) if known else 1.0) or COST_MIN
 
@@ -182,6 +190,9 @@ class _Learning:
         self._measurements.begin()
         self._thought.clear()
 
+    def expect(self, module: ModuleFacts, cost: float) -> None:
+        self._measurements.of(module).expected = cost
+
     def observe(self, module: ModuleFacts, visit: Visit) -> None:
         self._measurements.observe(module, visit)
 
@@ -200,6 +211,9 @@ class _Unlearning:
 
     def begin(self) -> None:
         """Nothing fades."""
+
+    def expect(self, module: ModuleFacts, cost: float) -> None:
+        """Nothing is expected."""
 
     def observe(self, module: ModuleFacts, visit: Visit) -> None:
         """Nothing is learnt."""

@@ -206,7 +206,7 @@ def _functions(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
     ]
     for user in catalogue.users:
         usage = f"{user.name}({', '.join(map(str, user.arguments))})"
-        marks = [word for word in ("vectorised", "deterministic") if getattr(user, word)]
+        marks = [word for word in ("vectorised", "arrow", "deterministic") if getattr(user, word)]
         about = ", ".join([f"gives {user.result}; a function of this broker's own", *marks])
         found.append(_function(user.name, "user", usage, about))
     return sorted(found, key=lambda one: str(one["name"]))

@@ -13,6 +13,7 @@ from engine.language.places import Text
 from engine.model.expressions import UserFunction
 from engine.model.limits import Limits
 from engine.model.types import Type
+from engine.model.user_calls import FunctionMeter
 
 
 def user_function(
@@ -23,8 +24,12 @@ def user_function(
     *,
     vectorised: bool = False,
     deterministic: bool = False,
+    arrow: bool = False,
+    meter: FunctionMeter | None = None,
 ) -> UserFunction:
-    """Names fold to upper case. Raises QueryError for a type that there is not."""
+    """Names fold to upper case. Raises QueryError for a type that there is not. meter: None: one that no
+    timer measures with.
+    """
     return UserFunction(
         name.upper(),
         tuple(type_named(argument) for argument in arguments),
@@ -32,6 +37,8 @@ def user_function(
         call,
         vectorised,
         deterministic,
+        arrow,
+        meter=meter or FunctionMeter(),
     )
 
 

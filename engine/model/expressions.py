@@ -22,13 +22,17 @@ and % keep the larger scale, * adds the scales, / gives DOUBLE; what does not fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import Literal as OneOf
 
 from engine.model.types import BOOLEAN, Type
+from engine.model.user_calls import CallOutcome, FunctionMeter
+
+if TYPE_CHECKING:
+    from engine.model import batch
 
 Value = bool | int | float | Decimal | str | None
 CompareOp = OneOf["=", "<>", "<", "<=", ">", ">="]
@@ -196,9 +200,10 @@ class Cast:
 class UserFunction:
     """A function that a user wrote in Python: strict, with these types, called with rows that have values.
 
-    name: upper-case. vectorised: whether ``call`` takes arrays of rows or the values of one; see
-    :mod:`engine.language.evaluation.user`. deterministic: whether it was declared to depend on its arguments
-    alone.
+    name: upper-case. vectorised: whether ``call`` takes arrays of rows or the values of one; arrow: whether
+    these are Arrow's, not numpy's (:mod:`engine.language.evaluation.user_calls`). deterministic: whether it
+    was declared to depend on its arguments alone. run: calls it for columns of rows elsewhere, as in a
+    process of its own; None: it is called here. meter: what is counted of it.
     """
 
     name: str
@@ -207,6 +212,11 @@ class UserFunction:
     call: Callable[..., Any]
     vectorised: bool = False
     deterministic: bool = False
+    arrow: bool = False
+    run: Callable[[Sequence[batch.Column]], CallOutcome] | None = field(
+        default=None, compare=False, repr=False
+    )
+    meter: FunctionMeter = field(default_factory=FunctionMeter, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +304,12 @@ def conjunction(conditions: Iterable[Expression]) -> Expression:
 
 def calls_user(expression: Expression) -> bool:
     """Whether a user's function stands anywhere in it. O(nodes)."""
+    return next(user_functions(expression), None) is not None
+
+
+def user_functions(expression: Expression) -> Iterator[UserFunction]:
+    """The users' functions that it calls, each as often as it does. O(nodes)."""
     if isinstance(expression, Function) and expression.implementation is not None:
-        return True
-    return any(calls_user(child) for child in children(expression))
+        yield expression.implementation
+    for child in children(expression):
+        yield from user_functions(child)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, assert_never
 
 import numpy as np
+import pyarrow as pa
 
 from engine.model.expressions import (
     And,
@@ -147,8 +148,10 @@ def call_user(function: UserFunction, values: list[Outcome]) -> Outcome:
     if any(value is ERROR for value in values):
         return ERROR
     try:
-        if function.vectorised:
-            result: Any = function.call(*(np.array([value]) for value in values))[0].item()
+        if function.arrow:
+            result: Any = function.call(*(pa.array([value]) for value in values))[0].as_py()
+        elif function.vectorised:
+            result = function.call(*(np.array([value]) for value in values))[0].item()
         else:
             result = function.call(*values)
     except Exception:  # noqa: BLE001  whatever a user's code raises

@@ -16,7 +16,7 @@ from engine.eddy.policies import Visit
 from engine.kernels import bitmaps, lineage
 from engine.language.evaluate import truth
 from engine.model.batch import Int32Array, Int64Array
-from engine.model.expressions import Expression, calls_user, children
+from engine.model.expressions import Expression, UserFunction, children, user_functions
 from engine.model.lazy_columns import LazyColumns
 from engine.model.types import Kind
 
@@ -27,13 +27,18 @@ USER_WORK = 500.0
 nanoseconds, where no timer measures it. Numbers take less, a twentieth; strings may take five times as long.
 """
 
+UNKNOWN_NS = 10e6
+"""What a row may take of a user's function that was never called: it first meets the rows that are left when
+all else is done, however selective it will turn out to be.
+"""
+
 NOTHING = Visit(0, 0, 0, 0.0)
 
 
 class ResidualPredicate:
     """A predicate and the slots of the queries that share it, dense ones and selective ones."""
 
-    __slots__ = ("_bits", "_selective", "_work", "dense", "name", "predicate", "selective")
+    __slots__ = ("_bits", "_nodes_work", "_selective", "_users", "dense", "name", "predicate", "selective")
 
     def __init__(
         self, name: str, predicate: Expression, dense: Iterable[int] = (), selective: Iterable[int] = ()
@@ -42,13 +47,26 @@ class ResidualPredicate:
         self.predicate = predicate
         self.dense = set(dense)
         self.selective = set(selective)
-        self._work = work(predicate)
+        self._users = tuple(user_functions(predicate))
+        self._nodes_work = _nodes(predicate)
         self.changed()
 
     @property
     def queries(self) -> int:
         """Slots that share it."""
         return len(self.dense) + len(self.selective)
+
+    @property
+    def work(self) -> float:
+        """What a row takes, in about nanoseconds; calls of users' functions as they were measured lately."""
+        return self._nodes_work + _calls_work(self._users)
+
+    @property
+    def expected_ns(self) -> float | None:
+        """As :meth:`work` where it calls users' functions, which others may have called."""
+        if not self._users:
+            return None
+        return self.work if all(one.meter.rows for one in self._users) else UNKNOWN_NS
 
     def changed(self) -> None:
         """Sharers came, went or have other places."""
@@ -102,7 +120,7 @@ class ResidualPredicate:
                 if erring is None:
                     erring = flight.erring[slot] = np.zeros(len(flight.rows), np.bool_)
                 erring[rows[error]] = True
-        return Visit(len(rows), int(np.count_nonzero(keep)), ended, self._work * len(rows))
+        return Visit(len(rows), int(np.count_nonzero(keep)), ended, self.work * len(rows))
 
     def _rows(self, of_bits: Int64Array, of_pairs: npt.NDArray[np.uint16]) -> Int64Array:
         """The rows of both, ascending, each once."""
@@ -118,11 +136,16 @@ class ResidualPredicate:
 
 def work(expression: Expression) -> float:
     """The work of an expression for a row, in about nanoseconds. O(nodes)."""
-    own = USER_WORK if calls_user(expression) else 0.0
-    return own + _nodes(expression)
+    return _calls_work(user_functions(expression)) + _nodes(expression)
+
+
+def _calls_work(functions: Iterable[UserFunction]) -> float:
+    """The work of calls, as it was measured lately."""
+    return sum(one.meter.cost_ns or USER_WORK for one in functions)
 
 
 def _nodes(expression: Expression) -> float:
+    """The work of its nodes for a row, in about nanoseconds. O(nodes)."""
     below = children(expression)
     strings = any(node.type.kind is Kind.STRING for node in (expression, *below)) and bool(below)
     return (STRING_WORK if strings else NODE_WORK) + sum(map(_nodes, below))

@@ -47,7 +47,7 @@ class ResidualSet:
             module = self.modules.get(residual)
             if module is None:
                 self._names += 1
-                module = ResidualPredicate(f"residual-{self._names}", residual)
+                module = ResidualPredicate(_name(self._names, residual), residual)
                 self.modules[residual] = module
             modules.append(module)
         self._of[slot] = tuple(modules)
@@ -92,3 +92,9 @@ class ResidualSet:
             assert module.predicate == predicate
             assert module.dense | module.selective
             assert all(module in self._of[slot] for slot in module.dense | module.selective)
+
+
+def _name(number: int, residual: ex.Expression) -> str:
+    """What the module is called: by its number, and the users' functions that it calls."""
+    called = dict.fromkeys(one.name for one in ex.user_functions(residual))
+    return " ".join([f"residual-{number}", *called])

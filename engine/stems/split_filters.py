@@ -53,6 +53,10 @@ class GroupedFilter:
         self._needs = columns, np.concatenate([part.masks for part in parts])
         self._work = sum(part.cuts.work for part in parts) + VISITED_WORK * WORD_WORK * len(columns)
 
+    @property
+    def expected_ns(self) -> None:
+        """A row takes about as much as with other filters."""
+
     def needs(self, flight: Flight) -> Needs:
         """The bits of the queries that speak of the attribute."""
         return self._needs

@@ -13,6 +13,7 @@ from engine.eddy.fusing import FUSING
 from engine.eddy.policies import FixedOrder
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
+from engine.model.user_calls import FunctionMeter
 from tests.eddy.matched import Matched, rows
 from tests.engine.query_stem import CREATE, predicate, table
 
@@ -148,6 +149,72 @@ def test_a_function_that_takes_long_comes_late():
     found, _ = matched.match(batch)
     assert found == matched.expected(batch)
     assert eddy.statistics()[1].given - before < 150
+
+
+@pytest.mark.parametrize("policy", ["tickets", "optimal", "a-greedy"])
+@pytest.mark.parametrize("mode", FUSING)
+def test_a_function_of_a_millisecond_sees_what_the_cheap_leaves_from_its_first_batch(policy, mode):
+    """Nothing is known of it before, and a batch of all rows would take four seconds."""
+    clock = [0]
+
+    def slow(a: int) -> bool:
+        clock[0] += 1_000_000
+        return a < 3
+
+    functions = FunctionCatalogue(
+        [
+            user_function(
+                "slow",
+                ["INTEGER"],
+                "BOOLEAN",
+                slow,
+                deterministic=True,
+                meter=FunctionMeter(lambda: clock[0]),
+            )
+        ]
+    )
+    texts = ["slow(a) AND b < 2", "slow(a) AND b < 2 AND a + c > 20 AND c + b > 3", "a < 5 AND c < 9.5"]
+    matched = Matched(texts, functions=functions)
+    eddy = matched.stem.eddy
+    eddy.timer = lambda: clock[0]
+    eddy.set_attribute("policy", policy)
+    eddy.set_attribute("grouped_filters", mode)
+    called = 0
+    for seed in range(4):
+        batch = matched.batch(rows(seed, 4_000))
+        found, _ = matched.match(batch)
+        called += int(((batch.columns[1].values < 2) & batch.columns[1].valid).sum())
+        calls_ns, clock[0] = clock[0], 0
+        assert found == matched.expected(batch)
+        assert calls_ns <= 1_000_000 * called
+        clock[0] = 0
+    given = {each.name: each.given for each in eddy.statistics()}
+    assert 0 < given["residual-1 SLOW"] <= called < 600
+    (module,) = (each for each in eddy.statistics() if each.name == "residual-1 SLOW")
+    assert module.cost / module.given > 900_000
+
+
+def test_what_is_known_of_a_function_holds_for_a_new_query_that_calls_it():
+    clock = [0]
+
+    def slow(a: int) -> int:
+        clock[0] += 1_000_000
+        return a
+
+    meter = FunctionMeter(lambda: clock[0])
+    functions = FunctionCatalogue([user_function("slow", ["INTEGER"], "INTEGER", slow, meter=meter)])
+    matched = Matched(["slow(a) > 3 AND b < 2"], functions=functions)
+    matched.match(matched.batch(rows(1, 400)))
+    assert meter.cost_ns == 1_000_000
+    other = Matched(["slow(a) < 3 AND b * b < 4"], functions=functions)
+    other.stem.eddy.timer = lambda: clock[0]
+    batch = other.batch(rows(2, 4_000))
+    other.match(batch)
+    (first, second) = other.stem.eddy.statistics()
+    assert first.given == 4_000
+    assert second.name.endswith(" SLOW")
+    assert second.given < 400
+    assert second.cost >= 900_000 * second.given
 
 
 def test_a_module_that_goes_is_forgotten():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ from engine.language.query import Query
 from engine.language.statements import parse
 from engine.language.user_functions import user_function
 from engine.model.limits import Limits
+from engine.model.user_calls import FunctionMeter
 from tests.language.fixtures import columns_of, stream_of
 from tureen.errors import QueryError
 from tureen.udf import declaration_of
@@ -183,6 +186,85 @@ def test_few_errors_cost_few_calls() -> None:
 def test_too_many_values_are_an_error_of_each_row() -> None:
     mine = function(lambda x: np.append(x, 0), ["INTEGER"], "INTEGER", vectorised=True)
     assert values("MINE(i)", mine, {"i": 1}, {"i": 2}) == ["error", "error"]
+
+
+def fail_at_two(x: int) -> Any:
+    if x == 2:
+        raise ValueError("a value of a row")
+    return "not a number" if x == 3 else x
+
+
+@pytest.mark.parametrize("how", ["scalar", "numpy", "arrow"])
+def test_errors_are_counted_by_reason_and_told_without_values(how: str) -> None:
+    def per_batch(x: Any) -> Any:
+        found = [fail_at_two(int(value) if how == "numpy" else value.as_py()) for value in x]
+        return pa.array(found, pa.int64()) if all(isinstance(one, int) for one in found) else found
+
+    mine = function(
+        fail_at_two if how == "scalar" else per_batch,
+        ["INTEGER"],
+        "INTEGER",
+        vectorised=how != "scalar",
+        arrow=how == "arrow",
+    )
+    found = values("MINE(i)", mine, *({"i": i} for i in (1, 2, 3, None, 2, 5)))
+    assert found == [1, "error", "error", None, "error", 5]
+    assert mine.meter.rows == 5
+    assert mine.meter.errors == {"raised": 2, "mistyped": 1}
+    assert mine.meter.told.startswith("ValueError at user_functions_test.py:")
+    values("MINE(i)", mine, {"i": 3})
+    assert "is not INTEGER" in mine.meter.told
+    values("MINE(i)", mine, {"i": 4})
+    assert mine.meter.errors == {"raised": 2, "mistyped": 2}
+
+
+def test_a_function_of_arrow_takes_arrays_of_arrow() -> None:
+    seen: list[pa.DataType] = []
+
+    def note(*columns: pa.Array) -> pa.Array:
+        seen.extend(column.type for column in columns)
+        return pc.is_valid(columns[0])
+
+    types = ["INTEGER", "BIGINT", "DOUBLE", "DECIMAL(10, 2)", "STRING", "BOOLEAN", "DATE", "TIMESTAMP"]
+    row = (1, 2, 0.5, Decimal("1.50"), "é", True, date(2020, 1, 2), datetime(2020, 1, 2, 3))
+    mine = function(note, types, "BOOLEAN", vectorised=True, arrow=True)
+    found = values("MINE(i, b, d, m, s, k, day, ts)", mine, dict(zip(NAMES, row, strict=True)), {})
+    assert found == [True, None]
+    assert [str(one) for one in seen] == [
+        "int32",
+        "int64",
+        "double",
+        "decimal128(10, 2)",
+        "string",
+        "bool",
+        "date32[day]",
+        "timestamp[ms]",
+    ]
+
+
+def test_of_several_functions_the_one_that_decides_most_for_its_cost_is_called_first() -> None:
+    clock, seen = [0], Counter[str]()
+
+    def taking(name: str, ns: int, low: int) -> Any:
+        def choose(x: int) -> bool:
+            clock[0] += ns
+            seen[name] += 1
+            return x >= low
+
+        meter = FunctionMeter(lambda: clock[0])
+        return user_function(name, ["INTEGER"], "BOOLEAN", choose, deterministic=True, meter=meter)
+
+    dear, cheap, sharp = taking("DEAR", 900, 50), taking("CHEAP", 100, 10), taking("SHARP", 100, 90)
+    project = bound("SELECT DEAR(i) AND CHEAP(i) AND SHARP(i) AS x FROM t", dear, cheap, sharp).stages[0]
+    assert isinstance(project, Project)
+    columns = columns_of(STREAMS["t"], [[i if name == "i" else None for name in NAMES] for i in range(100)])
+    expression = project.outputs[0].expression
+    for _ in range(2):
+        evaluate(expression, columns, 100)
+    before = seen.copy()
+    result = evaluate(expression, columns, 100)
+    assert result.column.values.tolist() == [i >= 90 for i in range(100)]
+    assert {name: seen[name] - before[name] for name in seen} == {"SHARP": 100, "CHEAP": 10, "DEAR": 10}
 
 
 def test_arrow_arrays_may_be_given() -> None:

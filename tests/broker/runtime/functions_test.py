@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,9 @@ limit = 3
 """
 
 
+UNCALLED = {"rows": 0, "row_ns": None, "errors": {}, "last_error": None}
+
+
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory of modules, as beside a broker's start; what tests import of it is forgotten."""
@@ -52,15 +56,19 @@ def test_modules_are_loaded(modules: Path) -> None:
             "arguments": ["DOUBLE", "DOUBLE"],
             "returns": "DOUBLE",
             "vectorised": True,
+            "arrow": False,
             "deterministic": True,
-        },
+        }
+        | UNCALLED,
         {
             "name": "ROMAN",
             "arguments": ["BIGINT"],
             "returns": "STRING",
             "vectorised": False,
+            "arrow": False,
             "deterministic": False,
-        },
+        }
+        | UNCALLED,
     ]
     assert facts(load([], modules)) == []
 
@@ -144,7 +152,14 @@ def test_queries_call_them_and_a_broken_module_stops_the_start(
     assert refused.status_code == 400
     assert [one["name"] for one in own.http.get("/status").json()["functions"]] == ["DISTANCE", "ROMAN"]
     shown = own.http.post("/statements", json={"sql": "SHOW FUNCTIONS"}).json()["rows"]
-    assert ["ROMAN", "user", "ROMAN(BIGINT) -> STRING", ""] in shown
+    (roman,) = (row for row in shown if row[0] == "ROMAN")
+    assert roman[1:3] == ["user", "ROMAN(BIGINT) -> STRING"]
+    assert re.fullmatch(
+        r"\d+ rows, [\d.]+ µs each, \d+ raised \(last: ValueError at own_shapes.py:12\)", roman[3]
+    )
+    told = own.http.get("/metrics").text
+    assert re.search(r'tureen_function_errors_total\{function="ROMAN",reason="raised"\} [1-9]', told)
+    assert re.search(r'tureen_function_rows_total\{function="DISTANCE"\} [1-9]', told)
     own.http.patch(f"/queries/{handle}", json={"maintenance": "none"})
     assert own.rows(handle) == expected
     own.kill()

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from broker.shard.endless_calls import EndlessCalls
-from engine.language.evaluation.user import call_user, is_calling
+from engine.language.evaluation.user import call_user
+from engine.language.evaluation.user_calls import is_calling
 from engine.language.evaluation.vector import Vector
 from engine.model.expressions import UserFunction
 from engine.model.types import BIGINT
