@@ -19,7 +19,7 @@ MOST = {"module lines": 500, "function lines": 60, "parameters": 8, "attributes"
 
 LARGER: dict[str, dict[str, int]] = {
     "module lines": {
-        "broker.base.settings": 613,
+        "broker.base.settings": 617,
         "tureen.client": 570,
         "tureen.errors": 772,
     },
@@ -53,7 +53,7 @@ LARGER: dict[str, dict[str, int]] = {
     "attributes": {
         "benchmarks.open_loop._Run": 13,
         "broker.base.counts.Counts": 18,
-        "broker.base.settings.Settings": 111,
+        "broker.base.settings.Settings": 114,
         "broker.demo.audience.Progress": 13,
         "broker.observe.query_list.columns.Columns": 25,
         "engine.kernels.ranked.Runs": 13,

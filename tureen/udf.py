@@ -22,6 +22,10 @@ in its settings; nothing of it runs in the client. What is promised:
 *   ``vectorised="arrow"``: the same with arrays of pyarrow.
 *   A row for which it raises, or returns what does not fit ``returns``, is an error for that row alone. A
     vectorised function is called again with fewer rows to find which.
+*   ``isolated``: it is called in a process of its own, for which its module is imported there. A call that
+    takes longer than the broker's ``function_call_ms_max``, or ends the process, is an error of its row; that
+    row is called twice then, and rows beside it may be. Otherwise it runs in the broker, and a call that
+    does not return stops the streams that it is for.
 *   It must not depend on anything but its arguments if it says ``deterministic``. One that does not say so
     is called whenever a value is needed, so that what it gives may differ between one look and the next.
 """
@@ -47,6 +51,7 @@ class FunctionDeclaration:
     call: Callable[..., Any]
     vectorised: bool | Literal["arrow"]
     deterministic: bool
+    isolated: bool
 
 
 def function(
@@ -55,13 +60,14 @@ def function(
     returns: str,
     vectorised: bool | Literal["arrow"] = False,
     deterministic: bool = False,
+    isolated: bool = False,
     name: str | None = None,
 ) -> Callable[[F], F]:
     """Declare a function of SQL; ``name``: another than the function's own. It stays callable as before."""
 
     def declare(call: F) -> F:
         known = FunctionDeclaration(
-            name or call.__name__, tuple(arguments), returns, call, vectorised, deterministic
+            name or call.__name__, tuple(arguments), returns, call, vectorised, deterministic, isolated
         )
         setattr(call, ATTRIBUTE, known)
         return call

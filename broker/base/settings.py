@@ -426,6 +426,10 @@ class Settings(BaseSettings):
         Path(), description="Directory that is searched last for them; by default the working directory."
     )
 
+    function_call_ms_max: int = Field(200, ge=1, le=60_000, description="Longest call of an isolated one.")
+    function_memory_bytes_max: int = Field(1 << 30, ge=1 << 20, description="For such ones of one process.")
+    function_processes_max: int = Field(4, ge=1, le=64, description="Their processes at work together.")
+
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["console", "json"] = "console"
 

@@ -273,7 +273,7 @@ def _functions(catalogue: FunctionCatalogue) -> Table:
     rows = [[one.name, kind, one.usage, one.doc] for kind, one in known]
     for one in facts(catalogue):
         usage = f"{one['name']}({', '.join(one['arguments'])}) -> {one['returns']}"
-        marks = [mark for mark in ("vectorised", "arrow", "deterministic") if one[mark]]
+        marks = [mark for mark in ("vectorised", "arrow", "deterministic", "isolated") if one[mark]]
         about = "; ".join(filter(None, [", ".join(marks), counted(one)]))
         rows.append([one["name"], "user", usage, about])
     return {"columns": ["function", "kind", "usage", "description"], "rows": sorted(rows)}

@@ -55,6 +55,7 @@ def readiness(node: Node) -> dict[str, Any]:
                 degraded.append({"stream": name} | error)
     degraded += _forwarded_lost(node)
     degraded += _archive_troubles(node)
+    degraded += _resting_functions(node)
     _add_memory(node, reasons, degraded)
     return {"ready": not reasons, "reasons": reasons, "degraded": degraded}
 
@@ -104,6 +105,16 @@ def _add_memory(node: Node, reasons: list[dict[str, Any]], degraded: list[dict[s
     for name in sorted(node.directory.paused_by_broker)[:PAUSED_MAX]:
         error = node.directory.queries[name].error or {}
         degraded.append({"query_id": name} | error)
+
+
+def _resting_functions(node: Node) -> list[dict[str, Any]]:
+    """Users' functions that are not called for a while."""
+    told = "it lost too much time with calls that hang or end its process: its rows are errors for a while"
+    return [
+        {"function": one["name"], "code": "function_rests", "message": told}
+        for one in facts(node.setup.engines.functions)
+        if one["rests"]
+    ]
 
 
 def _archive_troubles(node: Node) -> list[dict[str, Any]]:

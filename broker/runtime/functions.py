@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from time import perf_counter_ns
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
+from engine.model.batch import Column
 from engine.model.expressions import UserFunction
-from engine.model.user_calls import FunctionMeter
+from engine.model.user_calls import CallOutcome, FunctionMeter
 from topics.private import check_code
 from tureen.errors import QueryError, SettingsError
 from tureen.udf import FunctionDeclaration, declaration_of
@@ -31,9 +33,23 @@ from tureen.udf import FunctionDeclaration, declaration_of
 GROUP = "tureen.functions"
 
 
-def load(modules: Sequence[str], directory: Path) -> FunctionCatalogue:
+class Caller(Protocol):
+    """Calls one function elsewhere."""
+
+    def __call__(self, columns: Sequence[Column]) -> CallOutcome:
+        """For rows that have values; there is at least one."""
+
+    @property
+    def rests(self) -> bool:
+        """Whether it is not called for a while, since it lost too much time."""
+
+
+def load(
+    modules: Sequence[str], directory: Path, isolate: Callable[[UserFunction], Caller] | None = None
+) -> FunctionCatalogue:
     """All functions there are, the built-in ones among them. directory: where modules are looked for last; it
-    stays on ``sys.path``, since a function may import when it is called.
+    stays on ``sys.path``, since a function may import when it is called. isolate: what calls a function that
+    is declared ``isolated``; None: it is called in this process.
 
     Raises SettingsError for a module or an entry point that cannot be loaded, one without functions, a
     function whose types or name will not do, and a name that two functions have; DirectoryNotPrivate for a
@@ -59,6 +75,8 @@ def load(modules: Sequence[str], directory: Path) -> FunctionCatalogue:
     functions: dict[str, tuple[str, UserFunction]] = {}
     for where, declaration in found.values():
         function = _understood(where, declaration)
+        if declaration.isolated and isolate is not None:
+            function = replace(function, run=isolate(function))
         other, _ = functions.setdefault(function.name, (where, function))
         if functions[function.name][1] is not function:
             raise SettingsError(
@@ -131,7 +149,8 @@ def facts(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
     """The users' functions as lists show them, with what is counted of their calls in this process.
 
     rows: that they were called for. row_ns: what one takes lately, null where nothing was measured. errors:
-    how many rows failed, by reason. last_error: of the last of them, without values of rows.
+    how many rows failed, by reason. last_error: of the last of them, without values of rows. rests: it is
+    isolated and not called for a while.
     """
     return [
         {
@@ -141,6 +160,8 @@ def facts(catalogue: FunctionCatalogue) -> list[dict[str, Any]]:
             "vectorised": one.vectorised,
             "arrow": one.arrow,
             "deterministic": one.deterministic,
+            "isolated": one.run is not None,
+            "rests": bool(getattr(one.run, "rests", False)),
             "rows": one.meter.rows,
             "row_ns": one.meter.cost_ns,
             "errors": dict(one.meter.errors),

@@ -51,8 +51,8 @@ from broker.observe.observer import Observer
 from broker.runtime import calibration, open_files, orphan
 from broker.runtime.compiling import compile_once
 from broker.runtime.engines import Engines, limits, state_settings
-from broker.runtime.functions import load
 from broker.runtime.in_flight import InFlight, Patience
+from broker.runtime.isolated_functions import functions_of
 from broker.runtime.known_costs import known_or_measured
 from broker.runtime.liveness import Liveness
 from broker.runtime.publisher import Publisher
@@ -322,7 +322,7 @@ class Worker:
 
 def engines_for(loaded: Settings, spill: Spill) -> Engines:
     """What the worker's engines are made with; measures this machine if need be. Raises SettingsError."""
-    functions = load(loaded.function_modules, loaded.functions_path)
+    functions = functions_of(loaded)
     costs = known_or_measured(loaded.costs_path, calibration.measure)
     measured = dataclasses.asdict(dataclasses.replace(costs, units=None))
     if costs.units is not None:

@@ -33,8 +33,28 @@ def to_roman(value):
 limit = 3
 """
 
+FRAGILE = """
+import os
+import time
 
-UNCALLED = {"rows": 0, "row_ns": None, "errors": {}, "last_error": None}
+@tureen.function(arguments=["BIGINT"], returns="BIGINT", isolated=True, deterministic=True)
+def fragile(value):
+    if value == 1:
+        os._exit(1)
+    if value == 3:
+        time.sleep(1_000)
+    return 10 * value
+"""
+
+
+UNCALLED = {
+    "isolated": False,
+    "rests": False,
+    "rows": 0,
+    "row_ns": None,
+    "errors": {},
+    "last_error": None,
+}
 
 
 @pytest.fixture
@@ -132,6 +152,32 @@ def test_what_cannot_be_loaded_is_refused_with_what_to_do(modules: Path, source:
         load(["shapes", "broken"], modules)
     assert refused.value.hint
     assert "broken" in str(refused.value) or said == "this name is taken"
+
+
+def test_what_ends_or_hangs_in_a_process_of_its_own_stops_no_query(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    (tmp_path / "own_shapes.py").write_text(FUNCTIONS + FRAGILE)
+    own = Broker(kafka, tmp_path / "data", service_id, FUNCTIONS="own_shapes").start(cwd=tmp_path)
+    own.create(stream_sql(name))
+    calling = own.register(f"SELECT id, fragile(id) AS f FROM {name} WHERE fragile(id) >= 0")
+    other = own.register(f"SELECT id FROM {name}")
+    instance = own.http.get("/status").json()["instance"]
+    own.send(name, [{"id": i, "v": 0, "ts": BASE_MS + i} for i in range(6)])
+    expected = [[0, 0], [2, 20], [4, 40]]
+    assert own.await_rows(other, 5) == [[i] for i in range(5)]
+    assert own.await_rows(calling, 3) == expected
+    told = own.http.get(f"/queries/{calling}").json()
+    assert told["predicate_errors"] == 2
+    status = own.http.get("/status").json()
+    assert status["instance"] == instance
+    (fragile,) = (one for one in status["functions"] if one["name"] == "FRAGILE")
+    assert fragile["isolated"]
+    assert set(fragile["errors"]) >= {"crashed", "late"}
+    own.kill()
+    own.start(cwd=tmp_path)  # what is replayed is called again
+    assert own.rows(calling) == expected
+    assert own.stop() == 0
 
 
 def test_queries_call_them_and_a_broken_module_stops_the_start(
