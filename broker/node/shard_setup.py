@@ -12,6 +12,7 @@ from broker.runtime.engines import Engines
 from broker.shard.listener import Listener
 from broker.shard.setup import ShardSetup
 from broker.shard.shared_reading import SharedReading
+from broker.shard.small_turns import SmallTurns
 from topics.admin import Admin
 from topics.formats.schemas import use_registry
 from topics.outputs import Outputs
@@ -42,4 +43,5 @@ def shard_setup(
         on_fenced,
         ArchiveCatalogue(settings) if settings.archive else None,
         memory,
+        SmallTurns(),
     )

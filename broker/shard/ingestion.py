@@ -89,6 +89,11 @@ class Ingestion:
         """How long the shard waits, for commands alone, before it looks for more records."""
         return self._linger.left_s(time.monotonic())
 
+    @property
+    def has_few(self) -> bool:
+        """Whether few records were taken up last."""
+        return self._linger.has_few
+
     def rest_s(self) -> float:
         """How long the shard may wait for commands and records: not at all where some are there. Records that
         cannot be taken up yet are looked at again soon.

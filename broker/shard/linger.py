@@ -8,6 +8,10 @@ The time from few records to the next is as set, and longer where a turn (steps 
 of the processor: :data:`REST` times what turns took of it lately, at most :data:`LONGEST` times as long as
 set. It is no longer than half of what a query allows a row to wait.
 
+It ends at a multiple of the time that is set, by a clock that all shards of a process have: they make their
+small turns one right after the other (:mod:`broker.shard.small_turns`), so that the code and the tables that
+these need are still in the caches.
+
 Pure: clocks are passed in. O(1).
 """
 
@@ -48,6 +52,11 @@ class Linger:
         first, self._left = not self._left, True
         return first
 
+    @property
+    def has_few(self) -> bool:
+        """Whether few records came last."""
+        return self._until_s > 0.0
+
     def begins(self, now_s: float, cpu_s: float) -> None:
         """Something is taken up. cpu_s: what the shard's thread had of the processor so far."""
         self._began_s, self._began_cpu_s = now_s, cpu_s
@@ -61,7 +70,14 @@ class Linger:
         if self._is_measured:
             longer_s = min(REST * self._turn_cpu_s, LONGEST * self._linger_s)
             allowed_s = math.inf if latency_ms_max is None else latency_ms_max / 2_000
-            self._until_s = self._began_s + min(max(self._linger_s, longer_s), allowed_s)
+            until_s = self._together(self._began_s + max(self._linger_s, longer_s))
+            self._until_s = min(until_s, self._began_s + allowed_s)
+
+    def _together(self, instant_s: float) -> float:
+        """The instant next to this one at which all shards of a process take up records."""
+        if not self._linger_s:
+            return instant_s
+        return round(instant_s / self._linger_s) * self._linger_s
 
     def written(self, cpu_s: float) -> None:
         """The transaction is written."""

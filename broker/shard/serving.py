@@ -21,10 +21,10 @@ from broker.shard.doing import ANSWERING, SAVING
 from broker.shard.eager_attempts import EagerAttempts
 from broker.shard.held import Removals
 from broker.shard.inbox import Job
-from broker.shard.listener import Listener
 from broker.shard.ordering import Ordering
 from broker.shard.outbox import Outgoing
 from broker.shard.parts import ShardParts
+from broker.shard.setup import ShardSetup
 from broker.shard.upkeep import Upkeep
 
 
@@ -44,12 +44,13 @@ class _Pause:
 class Serving:
     """Used by the shard's thread alone."""
 
-    def __init__(self, parts: ShardParts, current: CurrentView, upkeep: Upkeep, listener: Listener) -> None:
-        """current: is shown what a turn left. listener: is told what it committed."""
+    def __init__(self, parts: ShardParts, current: CurrentView, upkeep: Upkeep, setup: ShardSetup) -> None:
+        """current: is shown what a turn left. setup: whose listener is told what it committed."""
         self._parts = parts
         self._current = current
         self._upkeep = upkeep
-        self._listener = listener
+        self._listener = setup.listener
+        self._small_turns = setup.small_turns
         number, wake = parts.context.number, parts.inbox.wake
         self._ordering = Ordering(number, wake)
         self._attempts = EagerAttempts(number, wake)
@@ -78,10 +79,11 @@ class Serving:
         parts.inbox.answer(steps.engine)
         outgoing = Outgoing()
         began_s = time.perf_counter()
-        works = self._make_steps(jobs, pause, outgoing)
-        if waiting:  # a step that has just caused them took its time: it is shown first
-            steps.write_later(outgoing)
-        self._evaluate(outgoing)
+        with self._small_turns.one_at_a_time(parts.ingestion.has_few and not (jobs or waiting)):
+            works = self._make_steps(jobs, pause, outgoing)
+            if waiting:  # a step that has just caused them took its time: it is shown first
+                steps.write_later(outgoing)
+            self._evaluate(outgoing)
         if outgoing.last is not None:
             STEP_SECONDS.labels(str(parts.context.number)).observe(time.perf_counter() - began_s)
             self._commit(outgoing, works)

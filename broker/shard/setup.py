@@ -11,6 +11,7 @@ from broker.memory.levels import Memory
 from broker.runtime.engines import Engines
 from broker.shard.listener import Listener
 from broker.shard.shared_reading import SharedReading
+from broker.shard.small_turns import SmallTurns
 from topics.admin import Admin
 from topics.outputs import Outputs
 
@@ -36,3 +37,5 @@ class ShardSetup:
     archive: ArchiveCatalogue | None
     """The archive, where there is one."""
     memory: Memory
+    small_turns: SmallTurns
+    """Who of them makes the steps of few records."""

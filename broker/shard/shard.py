@@ -82,7 +82,7 @@ class Shard(threading.Thread):
         self._starting = Starting(parts, setup, held, self._current)
         self.recovered = self._starting.recovered
         """Done once it is known what stands."""
-        serving = Serving(parts, self._current, self.upkeep, setup.listener)
+        serving = Serving(parts, self._current, self.upkeep, setup)
         self._lifecycle = Lifecycle(parts, setup, self._starting, serving)
 
     def run(self) -> None:

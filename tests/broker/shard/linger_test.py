@@ -41,16 +41,30 @@ def test_what_came_during_a_turn_with_few_records_waits() -> None:
 
 def test_wait_is_longer_where_turns_take_much_of_the_processor() -> None:
     linger = Linger(0.02)
-    turn_s = 0.03 / REST
+    turn_s = 0.032 / REST
     for number in range(30):
         few(linger, float(number), turn_s)
-    assert linger.left_s(29.0) == pytest.approx(0.03, rel=0.01)
+    assert linger.left_s(29.0) == pytest.approx(0.04)
     for number in range(30, 60):
         few(linger, float(number), 1.0)
     assert linger.left_s(59.0) == pytest.approx(LONGEST * 0.02)
     for number in range(60, 90):
         few(linger, float(number), 0.001)
     assert linger.left_s(89.0) == pytest.approx(0.02)
+
+
+def test_shards_take_up_few_records_at_the_same_instants() -> None:
+    instants = set()
+    for began_ms in range(100_000, 100_020, 3):
+        linger = Linger(0.02)
+        few(linger, began_ms / 1_000)
+        left_s = linger.left_s(began_ms / 1_000)
+        assert 0.0099 < left_s < 0.0301
+        instants.add(round(began_ms / 1_000 + left_s, 6))
+    assert instants == {100.02, 100.04}
+    assert linger.has_few
+    linger.took(ROWS_MAX, 0)
+    assert not linger.has_few
 
 
 def test_turn_with_many_records_says_nothing_about_those_with_few() -> None:
