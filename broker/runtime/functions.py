@@ -21,6 +21,7 @@ from time import perf_counter_ns
 from types import ModuleType
 from typing import Any, Protocol
 
+from broker.runtime.call_times import CALL_TIMES
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
 from engine.model.batch import Column
@@ -136,7 +137,7 @@ def _understood(where: str, declaration: FunctionDeclaration) -> UserFunction:
             vectorised=bool(declaration.vectorised),
             deterministic=declaration.deterministic,
             arrow=declaration.vectorised == "arrow",
-            meter=FunctionMeter(perf_counter_ns, threading.Lock()),
+            meter=FunctionMeter(perf_counter_ns, threading.Lock(), CALL_TIMES.add),
         )
     except QueryError as refused:
         raise SettingsError(

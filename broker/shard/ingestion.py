@@ -26,6 +26,7 @@ from broker.archive.notes import HistoryNotes
 from broker.base import logs
 from broker.base.placement import shard_of
 from broker.memory.levels import Level
+from broker.runtime.call_times import CALL_TIMES
 from broker.shard.context import ShardContext
 from broker.shard.grants import Grants, within_s
 from broker.shard.linger import Linger
@@ -171,11 +172,13 @@ class Ingestion:
         self._quiet.came(stream)
         began_ns = time.perf_counter_ns()
         name, engine = stream.stream.name, self._steps.engine
-        shedding, rows = self.shedder.shedding(engine, name, self._step_size.rows)
+        rows_max, calls_ns = min(self._step_size.rows, stream.calls.rows), CALL_TIMES.ns
+        shedding, rows = self.shedder.shedding(engine, name, rows_max)
         taken = self._streams.poll(stream, rows, shedding)
         if taken is None:
             return 0
         self._records(stream, taken, outgoing)
+        stream.calls.stepped(taken.count, (CALL_TIMES.ns - calls_ns) / 1e9)
         spent_ns = time.perf_counter_ns() - began_ns
         self._turns.ran(engine.scheduler, name, taken.size, spent_ns)
         self.shedder.took(name, taken, spent_ns)

@@ -11,6 +11,9 @@ ROWS_MIN = 64
 """Below this a step costs more than it takes up."""
 
 
+CALLS_S = 0.25
+"""Calls of users' functions may take so much of a step."""
+
 RECORDS_MIN = 500
 """A transaction may always write so many records."""
 RECORDS_FIRST = 10_000
@@ -52,4 +55,18 @@ class StepSize:
         if told > told_max:
             self.rows = max(self._rows_min, min(self.rows, rows) * told_max // told)
         elif told * 4 <= told_max and rows >= self.rows:
+            self.rows = min(self._rows_max, self.rows * 2)
+
+
+class CallSize:
+    """``rows``: of the next step of one stream at most, by what calls of users' functions took before."""
+
+    def __init__(self, rows_max: int) -> None:
+        self.rows = self._rows_max = rows_max
+
+    def stepped(self, rows: int, calls_s: float) -> None:
+        """A step of so many rows had calls that took so long. One row is always taken up."""
+        if calls_s > CALLS_S:
+            self.rows = max(1, int(min(self.rows, rows) * CALLS_S / calls_s))
+        elif calls_s * 4 <= CALLS_S and rows >= self.rows:
             self.rows = min(self._rows_max, self.rows * 2)

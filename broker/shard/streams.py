@@ -22,6 +22,7 @@ from broker.shard.inbox import Inbox
 from broker.shard.intake import Intake, Opening, Shedding, look_at, topic_recreated
 from broker.shard.pace import Pace
 from broker.shard.shared_reading import SharedReading
+from broker.shard.step_size import CallSize
 from broker.shard.taken import TakenRows
 from engine.model.source import SourceName, Stream
 from topics.admin import TopicFacts
@@ -34,10 +35,13 @@ log = logs.get()
 
 @dataclass(slots=True)
 class ReadStream:
-    """A stream at work: its intake, or none while it waits for Kafka or is lost."""
+    """A stream at work: its intake, or none while it waits for Kafka or is lost. calls: how large its steps
+    may be for users' functions.
+    """
 
     stream: Stream
     pace: Pace
+    calls: CallSize
     intake: Intake | None = None
     lost: bool = False
 
@@ -140,7 +144,8 @@ class Streams:
         wanted = {}
         for stream, offsets in streams:
             pace = Pace(stream, self._context.settings.heartbeat_ms, clock_ms, offsets)
-            self.by_name[stream.name] = ReadStream(stream, pace)
+            calls = CallSize(self._context.settings.step_rows_max)
+            self.by_name[stream.name] = ReadStream(stream, pace, calls)
             self._shared.lookout.add(stream.topic)
             self.catch_ups.begin(stream.name)
             wanted[stream.name] = stream, offsets

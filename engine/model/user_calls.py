@@ -42,14 +42,19 @@ class CallOutcome:
 
 class FunctionMeter:
     """Counts of one function, whoever calls it. timer: nanoseconds from any beginning; without one no cost is
-    known. lock: held for each change, where several threads call.
+    known. lock: held for each change, where several threads call. spent: told what calls took, in the thread
+    that made them.
     """
 
     def __init__(
-        self, timer: Callable[[], int] | None = None, lock: AbstractContextManager[Any] | None = None
+        self,
+        timer: Callable[[], int] | None = None,
+        lock: AbstractContextManager[Any] | None = None,
+        spent: Callable[[int], object] | None = None,
     ) -> None:
         self._timer = timer
         self._lock = nullcontext() if lock is None else lock
+        self._tell_spent = spent
         self.rows = 0
         self.spent_ns = 0
         self.errors: Counter[Reason] = Counter()
@@ -63,6 +68,8 @@ class FunctionMeter:
 
     def count(self, outcome: CallOutcome, spent_ns: int) -> None:
         """The function was called for so many rows. O(rows) where it gives truths."""
+        if self._tell_spent is not None:
+            self._tell_spent(spent_ns)
         rows = len(outcome.failed)
         true = outcome.results.values.sum() if outcome.results.values.dtype == bool else rows / 2
         with self._lock:

@@ -12,6 +12,7 @@ import pytest
 from broker.runtime.functions import facts, load
 from tests.broker.conftest import stream_sql
 from tests.broker.running import READY_S, Broker
+from tests.kafka import wait_until
 from tureen.errors import DirectoryNotPrivate, SettingsError
 
 BASE_MS = 1_700_000_000_000
@@ -44,6 +45,11 @@ def fragile(value):
     if value == 3:
         time.sleep(1_000)
     return 10 * value
+
+@tureen.function(arguments=["BIGINT"], returns="BOOLEAN", deterministic=True)
+def slow(value):
+    time.sleep(0.002)
+    return value % 2 == 0
 """
 
 
@@ -177,6 +183,36 @@ def test_what_ends_or_hangs_in_a_process_of_its_own_stops_no_query(
     own.kill()
     own.start(cwd=tmp_path)  # what is replayed is called again
     assert own.rows(calling) == expected
+    assert own.stop() == 0
+
+
+def test_a_slow_function_has_others_wait_for_part_of_a_second(
+    kafka: str, tmp_path: Path, service_id: str, name: str
+) -> None:
+    (tmp_path / "own_shapes.py").write_text(FUNCTIONS + FRAGILE)
+    own = Broker(kafka, tmp_path / "data", service_id, FUNCTIONS="own_shapes").start(cwd=tmp_path)
+    own.create(stream_sql(name))
+    handle = own.register(f"SELECT COUNT(*) FROM {name} WHERE slow(id)")
+
+    def commits() -> tuple[int, int]:
+        """(all, those of which steps took over a second)."""
+        told = own.http.get("/metrics").text
+        found = {
+            le: sum(int(float(one)) for one in re.findall(rf'step_seconds_bucket{{le="{le}".*}} (.+)', told))
+            for le in ("1.0", "\\+Inf")
+        }
+        return found["\\+Inf"], found["\\+Inf"] - found["1.0"]
+
+    def send(first: int, last: int) -> None:
+        own.send(name, [{"id": i, "v": 0, "ts": BASE_MS + i} for i in range(first, last + 1)])
+        wait_until(lambda: own.rows(handle) == [[last // 2]], 60.0)
+
+    send(0, 200)
+    before = commits()
+    send(201, 1_700)  # three seconds of calls
+    after = commits()
+    assert after[0] > before[0]
+    assert after[1] == before[1]
     assert own.stop() == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.shard.step_size import RECORDS_MIN, ROWS_MIN, StepSize, TransactionSize
+from broker.shard.step_size import CALLS_S, RECORDS_MIN, ROWS_MIN, CallSize, StepSize, TransactionSize
 
 
 def test_rows_that_many_queries_want_are_taken_up_few_at_a_time() -> None:
@@ -56,3 +56,26 @@ def test_transactions_stay_within_their_bounds(records_max: int, wrote: list[tup
     for records, seconds in wrote:
         size.wrote(records, seconds)
         assert RECORDS_MIN <= size.records <= records_max
+
+
+def test_steps_with_slow_calls_are_small_and_grow_again_when_calls_are_quick() -> None:
+    size = CallSize(8_192)
+    size.stepped(8_192, 8.192)  # a millisecond each
+    assert size.rows == 250
+    size.stepped(250, 0.25)
+    assert size.rows == 250
+    size.stepped(3, 0.0)  # it found little to read
+    assert size.rows == 250
+    for _ in range(6):
+        size.stepped(size.rows, 0.01)
+    assert size.rows == 8_192
+
+
+@given(row_ms=st.lists(st.floats(0, 1_000), min_size=1, max_size=6), rows_max=st.integers(1, 10_000))
+def test_whatever_calls_take_the_next_steps_take_little(row_ms: list[float], rows_max: int) -> None:
+    size = CallSize(rows_max)
+    for each in row_ms:
+        for _ in range(30):
+            size.stepped(size.rows, size.rows * each / 1_000)
+            assert 1 <= size.rows <= rows_max
+        assert size.rows == 1 or size.rows * each / 1_000 <= CALLS_S * 1.001
