@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -259,28 +260,64 @@ class Creations:
         if absent is not None:
             raise absent
         told: dict[str, Any] = {"name": name, "kind": kind_of(there)}
-        if cascade:
+        if not cascade:
+            return await self._drop_unread(name, told)
+        with directory.queries.leaving(name):
+            return await self._drop_with_readers(name, told, operator)
+
+    async def _drop_with_readers(self, name: str, told: dict[str, Any], operator: bool) -> Answer:
+        """Drop it with what reads it. Queries that were on their way when it began go as well, which may take
+        some rounds; those that come later are refused.
+
+        Raises as :meth:`drop`; SourceConflict where queries keep coming by topic.
+        """
+        directory = self._node.directory
+        until_s = time.monotonic() + self._settings.outcome_wait_ms / 1_000
+        told |= {"ended": [], "dropped": []}
+        while True:
             decide(name, Drop(cascade=True), directory.definitions)
             ended = readers(directory, name)
-            # What was made later reads what was made before, so it goes first.
-            views = [one for one in reversed(directory.views) if name in directory.views[one].reads]
-            told |= {"ended": ended, "dropped": views}
             if ended and not operator:
                 raise HandleNeeded(ended[0])
+            told["ended"] += ended
             if await self._endings.end(ended):
                 return 202, told | {"state": "PENDING"}
-            for view in views:
-                status, answer = await self.drop(view)
-                if status != 200:
-                    return status, told | answer
-            summaries = directory.summaries_of(name)
-            if summaries:
-                told["summaries"] = summaries
-            for summary in summaries:
-                status, answer = await self._summaries.drop(summary)
-                if status != 200:
-                    return status, told | answer
-        decide(name, Drop(), directory.definitions)
+            try:
+                refused = await self._drop_what_stands_on(name, told)
+                if refused is not None:
+                    return refused
+                status, answer = await self._drop_unread(name, told)
+            except SourceConflict as conflict:
+                status, answer = 409, conflict.as_dict()
+            if answer.get("code") != SourceConflict.code:
+                return status, answer
+            if time.monotonic() > until_s:
+                raise SourceConflict(
+                    f"queries that read {name!r} keep coming; {len(told['ended']):,} were ended",
+                    hint="stop what registers them by topic, and drop it again",
+                )
+
+    async def _drop_what_stands_on(self, name: str, told: dict[str, Any]) -> Answer | None:
+        """Drop the views and summaries of what is dropped. Returns why it could not; None: they are gone."""
+        directory = self._node.directory
+        # What was made later reads what was made before, so it goes first.
+        views = [one for one in reversed(directory.views) if name in directory.views[one].reads]
+        for view in views:
+            status, answer = await self.drop(view)
+            if status != 200:
+                return status, told | answer
+            told["dropped"].append(view)
+        summaries = directory.summaries_of(name)
+        for summary in summaries:
+            status, answer = await self._summaries.drop(summary)
+            if status != 200:
+                return status, told | answer
+            told["summaries"] = [*told.get("summaries", ()), summary]
+        return None
+
+    async def _drop_unread(self, name: str, told: dict[str, Any]) -> Answer:
+        """Raises SourceConflict while something reads it, KafkaUnavailable."""
+        decide(name, Drop(), self._node.directory.definitions)
         outcome = await self._writes.written(self._settings.names.sources, name, None)
         if outcome is None:
             return 202, told | {"state": "PENDING"}

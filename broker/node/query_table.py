@@ -10,13 +10,15 @@ Written by the event loop alone. A change costs O(what the query reads), a count
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import ItemsView, Iterator, KeysView, MutableMapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, MutableMapping, ValuesView
 from typing import Any
 
 from broker.base.entries import QueryEntry
 from broker.base.internal import State
 from broker.node.query_names import QueryNames
+from tureen.errors import SourceConflict
 
 STATES: tuple[State, ...] = ("RUNNING", "PAUSED", "PENDING", "ERROR")
 """States of registered queries."""
@@ -34,6 +36,8 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         self.by_shard: Counter[int] = Counter()
         self.readers: Counter[str] = Counter()
         self.names = QueryNames(self._entries)
+        self._leaving: Counter[str] = Counter()
+        """Sources that are being dropped with all that reads them."""
         self._changed: set[str] | None = None
         """What was noted; None: nobody watches."""
 
@@ -53,6 +57,23 @@ class QueryTable(MutableMapping[str, QueryEntry]):
         entry.state, entry.error, entry.shard = state, error, None
         self._count(entry, 1)
         self.note(name)
+
+    @contextlib.contextmanager
+    def leaving(self, name: str) -> Iterator[None]:
+        """A source is being dropped with all that reads it: no query over it is registered meanwhile."""
+        self._leaving[name] += 1
+        try:
+            yield
+        finally:
+            self._leaving -= Counter([name])
+
+    def refuse_leaving(self, sources: Iterable[str]) -> None:
+        """Raise SourceConflict where one of these is being dropped with all that reads it. Any thread."""
+        for name in sources:
+            if name in self._leaving:
+                raise SourceConflict(
+                    f"{name!r} is being dropped with all that reads it", hint="try again once it is gone"
+                )
 
     # --- watching ---------------------------------------------------------------------------------
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import Counter
 
+import httpx
 import pytest
 
 from broker.http.endings import AT_ONCE
@@ -95,6 +98,33 @@ def test_drop_with_cascade_takes_what_reads_it_and_says_which(shared: Broker, na
         shared.http.post("/statements", json={"sql": f"DROP STREAM IF EXISTS {name} CASCADE"}).status_code
         == 200
     )
+
+
+def test_drop_with_cascade_while_selects_are_asked_once_ends_them_and_drops(
+    shared: Broker, name: str
+) -> None:
+    shared.create(stream_sql(name))
+    is_dropped = threading.Event()
+    answers: Counter[int] = Counter()
+
+    def ask() -> None:
+        with httpx.Client(base_url=shared.url, timeout=60.0) as client:
+            while not is_dropped.is_set():
+                made = client.post("/queries", json={"sql": f"SELECT id FROM {name}"})
+                answers[made.status_code] += 1
+                if made.status_code in (200, 201):
+                    client.delete(f"/queries/{made.json()['handle']}")
+
+    asking = [threading.Thread(target=ask) for _ in range(6)]
+    for each in asking:
+        each.start()
+    wait_until(lambda: answers[201] > 10, what="some were asked")
+    dropped = shared.http.post("/statements", json={"sql": f"DROP STREAM {name} CASCADE"})
+    is_dropped.set()
+    for each in asking:
+        each.join()
+    assert (dropped.status_code, dropped.json()["state"]) == (200, "GONE"), dropped.text
+    assert name not in shared.sources()
 
 
 def test_drop_with_cascade_of_what_a_constraint_refers_to_is_refused_and_ends_nothing(
