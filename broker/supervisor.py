@@ -113,12 +113,21 @@ class Child:
             self.process.wait(STACKS_S)
         self.process.kill()
 
+    @property
+    def kernel_kills(self) -> bool:
+        """Whether the kernel has killed a process since it was started: memory ran out."""
+        return lives.oom_kills() > self.oom_kills
+
+    def told(self, code: int, end: lives.LifeEnd | None) -> str:
+        """How it ended, for people."""
+        return told_end(code, end, self.kernel_kills)
+
     def ended(self, code: int) -> lives.LifeEnd | None:
         """Its last life, where that ended against its will in a way that may come back."""
         if self.module != WORKER:
             return None
         memory = self.liveness.memory
-        short = lives.was_short(memory) or lives.oom_kills() > self.oom_kills
+        short = lives.was_short(memory) or self.kernel_kills
         if self.hung is not None:
             return lives.LifeEnd(time.time(), self.hung, memory[1], self.hung_at)
         if code == -signal.SIGKILL and short:
@@ -212,7 +221,7 @@ def run(
                 if code == FATAL:
                     say(f"{child.module} cannot run; stopping (its last lines above say why)")
                     return _stop(children, stop_timeout_s) or FATAL
-                say(f"{child.module} ended with {_told(code, end)} and will be started again")
+                say(f"{child.module} ended with {child.told(code, end)} and will be started again")
             if child.process is None and time.monotonic() >= child.due_s and not stop:
                 child.start(inherited)
                 _note(children, lock_fd)
@@ -284,10 +293,13 @@ def _stop(children: list[Child], timeout_s: float) -> int:
     return code
 
 
-def _told(code: int, end: lives.LifeEnd | None) -> str:
+def told_end(code: int, end: lives.LifeEnd | None, kernel_kills: bool) -> str:
+    """How a child ended. kernel_kills: the kernel has killed a process since it was started."""
     if code >= 0:
         return f"exit code {code}"
-    why = " (out of memory)" if end is not None and end.cause == "memory" else ""
+    why = ""
+    if end is not None and end.cause == "memory":
+        why = " (out of memory)" if kernel_kills else " (not by the kernel; memory was short)"
     return f"signal {signal.Signals(-code).name}{why}"
 
 

@@ -613,7 +613,7 @@ class MemoryPaused(TureenError):
     def __init__(self, because: str, **facts: Any) -> None:
         self.because = because
         facts.setdefault(
-            "hint", "resume it when there is room; its answer is then as if it had not been paused"
+            "hint", "resume it with room, or with TUREEN_STATE_BYTES_MAX above that: it is as if never paused"
         )
         super().__init__(f"paused by the broker: {because}", **facts)
 

@@ -1,12 +1,13 @@
-"""Where memory is short the broker pauses the heaviest query, one after another, until it is short no more;
-and at any time one that keeps more than a query may (``state_bytes_max``).
+"""Where memory stays short though no records are taken in and no rows leave it any more, the broker pauses
+the heaviest query, one after another, until it is short no more; and at any time one that keeps more than a
+query may (``state_bytes_max``).
 
 Before that queries are given less that tolerate it (:mod:`broker.allotment.allocation`).
 
 The heaviest is the one that pausing frees most of: what is kept of its answer, and its shares of the
 combinations that are kept of its join and of the operators that its changes come from. Rows are held by
-windows and retention, whoever is paused; where they are what is heavy there is nobody to pause, and intake is
-held next (:mod:`broker.memory.levels`).
+windows and retention, whoever is paused, so they leave first (:mod:`broker.memory.levels`); where they are
+what is heavy and cannot leave, there is nobody to pause.
 
 A pause goes the way that a user's goes: the registration is published again with ``paused``, and with
 ``paused_because``. So the state is PAUSED with the reason on the status topic and in lists, it outlasts
@@ -25,7 +26,7 @@ from broker.allotment.allocation import MemoryAllocation
 from broker.base import logs
 from broker.base.options import PAUSED_BECAUSE, published
 from broker.base.settings import Settings
-from broker.memory.levels import Level, Memory
+from broker.memory.levels import Memory
 from broker.node.node import Node
 from broker.runtime.publisher import Publisher
 from engine.engine import Engine
@@ -33,6 +34,8 @@ from engine.queries.footprint import Heavy
 from tureen.errors import MIB, TureenError
 
 LOOK_S = 1.0
+STUCK_S = 5.0
+"""Nobody is paused while rows left memory, or intake began to be held, so short ago."""
 BETWEEN_S = 5.0
 """How long memory is given to come back after a pause, in seconds."""
 STATE_SHARE = 0.5
@@ -63,7 +66,7 @@ class Relief:
                 await self._allocation.look()
             except TureenError as away:
                 log.warning("allocation_waits", code=away.code, reason=away.message)
-            short = self._memory.look() >= Level.RELIEVE and not self._allocation.is_settling
+            short = self._memory.stuck_s >= STUCK_S and not self._allocation.is_settling
             heavy = self._memory.accounts.kept_for_queries() > self._each_max
             if (short or heavy) and time.monotonic() - self._looked_s >= BETWEEN_S:
                 self._looked_s = time.monotonic()

@@ -144,7 +144,7 @@ def _kafka(console: Console, loaded: Settings, kafka_port: int | None) -> dict[s
 
 def _tell_memory(console: Console, loaded: Settings) -> None:
     """How much of the memory the worker has, and whether that leaves enough for others."""
-    from broker.memory.budget import budget, reserve_warning
+    from broker.memory.budget import budget, budget_warning, reserve_warning
 
     embedded_kafka = "TUREEN_EMBEDDED_KAFKA" in os.environ
     allowed = budget(loaded.memory_budget_bytes, embedded_kafka=embedded_kafka)
@@ -152,9 +152,9 @@ def _tell_memory(console: Console, loaded: Settings) -> None:
         f"Memory: {allowed.budget_bytes // MIB:,} MiB for the worker, of {allowed.limit_bytes // MIB:,} MiB "
         f"of {allowed.source}"
     )
-    warning = reserve_warning(allowed, embedded_kafka=embedded_kafka)
-    if warning is not None:
-        console.print(f"Memory: {warning}", style="yellow")
+    for warning in (reserve_warning(allowed, embedded_kafka=embedded_kafka), budget_warning(allowed)):
+        if warning is not None:
+            console.print(f"Memory: {warning}", style="yellow")
 
 
 def _tell(console: Console, loaded: Settings) -> None:

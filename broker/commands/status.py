@@ -11,7 +11,8 @@ from rich.markup import escape
 
 from tureen import command_options, console
 from tureen.commands.sources import show_archived, show_notes
-from tureen.errors import MIB, BrokerUnavailable
+from tureen.errors import BrokerUnavailable
+from tureen.memory_text import memory_line
 
 TIMEOUT_S = 5.0
 
@@ -128,10 +129,10 @@ def _show(facts: dict[str, Any]) -> None:
     memory = broker.get("memory")
     if memory is not None:
         style = {"normal": "green", "refuse": "yellow"}.get(memory["level"], "red")
-        out.print(
-            f"Memory  {memory['used_bytes'] / MIB:,.0f} MiB of {memory['budget_bytes'] / MIB:,.0f} MiB, "
-            f"[{style}]{memory['level']}[/]"
-        )
+        out.print(f"Memory  [{style}]{memory['level']}[/], {memory_line(memory)}", soft_wrap=True)
+        if memory.get("spilled_refused") is not None:
+            refused = memory["spilled_refused"]
+            out.print(f"        rows stay in memory: {refused['message']}", style="red", markup=False)
     archive = broker.get("archive")
     if archive is not None:
         states = {True: "[green]readable[/]", False: "[red]cannot be read[/]", None: "not checked yet"}

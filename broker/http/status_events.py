@@ -23,6 +23,15 @@ from broker.observe.metrics import Metrics
 from broker.observe.source_lines import SourceCounts, source_counts, source_lines
 from broker.observe.status import readiness
 
+FRAME_MEMORY = (
+    "level",
+    "used_bytes",
+    "budget_bytes",
+    "limit_bytes",
+    "uncounted_bytes",
+    "counted_bytes",
+)
+"""Facts of the memory that frames have."""
 DEGRADED_MAX = 100
 """Most entries of ``degraded`` that are sent; how many there are is sent too."""
 READ_PART = 50
@@ -86,10 +95,7 @@ def status_frame(
         "degraded_total": len(facts["degraded"]),
         "rates": metrics.rates(node),
         "queries": directory.queries.states(),
-        "memory": {
-            name: memory[name]
-            for name in ("level", "used_bytes", "budget_bytes", "limit_bytes", "counted_bytes")
-        },
+        "memory": {name: memory[name] for name in FRAME_MEMORY},
         "cpu": {"share": share, "by_kind": kinds.of_process(share, time.monotonic(), STALE_S)},
         "sources": source_lines(node, now, before),
         "sources_total": len(directory.sources),

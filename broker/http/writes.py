@@ -295,6 +295,8 @@ class Writes:
             return missing.name
         if bound.read.template is None:
             raise no_select()
+        read = bound.read.template
+        self._node.directory.queries.refuse_leaving([*read.sources, *read.uses])
         return None
 
     def _begin(self, request: RegisterRequest) -> _Writing:
@@ -319,7 +321,7 @@ class Writes:
         elif entry is None and not node.life.reconciled:
             raise BrokerUnavailable("the registry is still being read", hint="try again in a second")
         if entry is None or entry.shard is None:
-            short = node.setup.memory.refuses(Level.REFUSE, "no more queries are registered")
+            short = node.setup.memory.refuses(Level.REFUSE, "no new query is begun")
             if short is not None:
                 raise short
         options = request.options

@@ -15,8 +15,14 @@ from pathlib import Path
 from tureen.errors import SettingsError
 
 MIB = 1024 * 1024
-LEAST_BYTES = 256 * MIB
+WORKER_BYTES = 250 * MIB
 """A worker takes about so much with its libraries, without a row."""
+COMPILED_BYTES = 100 * MIB
+"""It takes about so much more for compiled code, once queries of several kinds are there."""
+LEAST_BYTES = 320 * MIB
+"""Below this a worker would register nothing: it does not from four fifths of its budget on."""
+ROWS_SHARE = 0.65
+"""Rows leave memory above this share of the budget."""
 CONTROL_BYTES = 160 * MIB
 """Memory that the control process and the supervisor take."""
 KAFKA_BYTES = 900 * MIB
@@ -51,8 +57,9 @@ def budget(wanted_bytes: int, *, embedded_kafka: bool, root: Path = Path("/")) -
             )
         if wanted_bytes < LEAST_BYTES:
             raise SettingsError(
-                f"TUREEN_MEMORY_BUDGET_BYTES={wanted_bytes} is below the {LEAST_BYTES:,} bytes of a worker "
-                "without a row"
+                f"TUREEN_MEMORY_BUDGET_BYTES={wanted_bytes} is below {LEAST_BYTES:,} bytes, with which a "
+                "worker could register nothing: without a row it takes most of them",
+                hint=f"let it be {useful_bytes():,} or more",
             )
         return Budget(wanted_bytes, limit_bytes, source, True)
     reserve = int(SHARE * limit_bytes) + CONTROL_BYTES + (KAFKA_BYTES if embedded_kafka else 0)
@@ -60,10 +67,27 @@ def budget(wanted_bytes: int, *, embedded_kafka: bool, root: Path = Path("/")) -
         raise SettingsError(
             f"{source} has {limit_bytes:,} bytes of memory; {reserve:,} are for other processes, "
             "which leaves too little for a worker",
-            hint=f"give it {reserve + LEAST_BYTES:,} bytes or more"
+            hint=f"give it {reserve + useful_bytes():,} bytes or more"
             + (", or use a Kafka elsewhere: TUREEN_KAFKA__BOOTSTRAP_SERVERS" if embedded_kafka else ""),
         )
     return Budget(limit_bytes - reserve, limit_bytes, source, False)
+
+
+def useful_bytes(worker_bytes: int = WORKER_BYTES) -> int:
+    """The least budget with which rows may stay in memory. worker_bytes: what is taken without any."""
+    return -(-int((worker_bytes + COMPILED_BYTES) / ROWS_SHARE) // MIB) * MIB
+
+
+def budget_warning(found: Budget) -> str | None:
+    """What to say of a budget of which the worker itself takes most."""
+    useful = useful_bytes()
+    if found.budget_bytes >= useful:
+        return None
+    return (
+        f"{found.budget_bytes:,} bytes are little: the worker takes about {WORKER_BYTES:,} of them without a "
+        f"row, and some {COMPILED_BYTES:,} more for compiled code; with less than {useful:,} rows leave "
+        "memory for the disk at once, and registrations and answers may be refused"
+    )
 
 
 def reserve_warning(found: Budget, *, embedded_kafka: bool) -> str | None:

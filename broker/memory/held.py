@@ -5,12 +5,17 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 
 _STATUS = Path("/proc/self/status")
 _HELD = ("RssAnon:", "RssShmem:", "VmSwap:")
+LOOK_S = 0.05
+"""What is held is looked at as often at most."""
 
 
 def held_bytes() -> int:
@@ -25,11 +30,42 @@ def held_bytes() -> int:
     return found
 
 
+class HeldMemory:
+    """What this process holds by the kernel's word, looked at by all together. Used from any thread."""
+
+    def __init__(
+        self, held: Callable[[], int] = held_bytes, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.looks = 0
+        """How often it was looked at."""
+        self.now_s = now_s
+        self._held = held
+        self._lock = threading.Lock()
+        self._looked_s = -LOOK_S
+        self._bytes = 0
+
+    def nbytes(self, *, again: bool = False) -> int:
+        """Bytes, as of a look :data:`LOOK_S` ago at most. again: as of now."""
+        with self._lock:
+            now_s = self.now_s()
+            if again or not self.looks or now_s - self._looked_s >= LOOK_S:
+                self._looked_s, self._bytes = now_s, self._held()
+                self.looks += 1
+            return self._bytes
+
+
 def trim() -> None:
     """Give back to the system what allocators keep for later."""
     gc.collect()
-    pa.default_memory_pool().release_unused()
+    release_arrow()
     trim_heap()
+
+
+def release_arrow() -> None:
+    """Give back what Arrow's allocator keeps of what this thread has made: it keeps that by thread, and
+    another thread cannot have it given back.
+    """
+    pa.default_memory_pool().release_unused()
 
 
 def trim_heap() -> None:

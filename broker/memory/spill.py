@@ -10,21 +10,17 @@ import math
 import os
 import resource
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from broker.base import logs
-from broker.memory.held import held_bytes, trim_heap
+from broker.memory.budget import ROWS_SHARE
+from broker.memory.held import HeldMemory, trim_heap
 from engine.model.capacities import USUAL, Capacities
 from engine.model.spill import Array, nbytes_of
 from storage.spill_files import SpillFiles
 from tureen.errors import StoreFull
 
-SHARE = 0.65
-"""Rows leave memory above this share of the budget."""
-LOOK_S = 0.05
-"""What is held is looked at as often at most; between two looks what left is taken off."""
 TRIM_BYTES = 64 << 20
 """Freed memory is given back to the system each time so many bytes left."""
 TRIM_S = 10.0
@@ -49,26 +45,26 @@ class Excess:
     freed, so between two looks what left is taken off.
     """
 
-    def __init__(self, begins: int, held: Callable[[], int], now_s: Callable[[], float]) -> None:
-        """begins: what may be held. held: what is, by the kernel's word."""
+    def __init__(self, begins: int, held: HeldMemory) -> None:
+        """begins: what may be held."""
         self.begins = begins
         self._held = held
-        self._now_s = now_s
-        self._looked_s = -math.inf
+        self._seen = 0
+        """The look that the bytes are of."""
         self._trimmed_s = -math.inf
         self._bytes = 0
         self._freed = 0
 
     def look(self) -> int:
-        """Bytes that are too much, as of a look :data:`LOOK_S` ago at most."""
-        now_s = self._now_s()
-        if now_s - self._looked_s >= LOOK_S:
-            self._looked_s = now_s
-            self._bytes = max(0, self._held() - self.begins)
-            if self._bytes and now_s - self._trimmed_s >= TRIM_S:
+        """Bytes that are too much, as of the last look, less what left since."""
+        now_s, held = self._held.now_s(), self._held.nbytes()
+        if self._held.looks != self._seen:
+            if held > self.begins and now_s - self._trimmed_s >= TRIM_S:
                 self._trimmed_s = now_s
                 trim_heap()
-                self._bytes = max(0, self._held() - self.begins)
+                held = self._held.nbytes(again=True)
+            self._seen = self._held.looks
+            self._bytes = max(0, held - self.begins)
         return self._bytes
 
     def left(self, nbytes: int) -> None:
@@ -88,18 +84,17 @@ class Spill:
         files: SpillFiles,
         budget_bytes: int,
         bytes_max: int,
-        held: Callable[[], int] = held_bytes,
-        now_s: Callable[[], float] = time.monotonic,
+        held: HeldMemory,
     ) -> None:
-        """bytes_max: what the files may take in all; 0: nothing leaves memory. held: what the process holds,
-        by the kernel's word.
-        """
+        """bytes_max: what the files may take in all; 0: nothing leaves memory. held: by the process."""
+        self.wrote_s = -math.inf
+        """When rows left memory last."""
         self._files = files
         self._budget_bytes = budget_bytes
         self._bytes_max = bytes_max
-        self._now_s = now_s
+        self._now_s = held.now_s
         self._lock = threading.Lock()
-        self._excess = Excess(int(SHARE * budget_bytes), held, now_s)
+        self._excess = Excess(int(ROWS_SHARE * budget_bytes), held)
         self._refused: dict[str, str | None] | None = None
         """Why the disk took no rows last; the error itself would keep them."""
         self._refused_s = self._said_s = -math.inf
@@ -130,6 +125,7 @@ class Spill:
             return None
         with self._lock:
             self._refused = None
+            self.wrote_s = self._now_s()
             self._excess.left(nbytes)
         return written
 

@@ -291,7 +291,7 @@ class Registrations:
             refused = LimitExceeded("queries_max", self._queries_max, moves.standing + 1)
             return _Change(name, _not_standing(command, "ERROR", refused.as_dict()))
         if old is None or old.shard is None:
-            short = self._memory.refuses(Level.REFUSE, "no more queries are registered")
+            short = self._memory.refuses(Level.REFUSE, "no new query is begun")
             if short is not None:
                 moves.standing -= 1
                 # What the registry says again stood before, and does so again once there is room.

@@ -401,7 +401,12 @@ def _of_memory(node: Node, pauses: int) -> Iterator[Metric]:
     for name, value, text in (
         ("tureen_memory_used_bytes", memory.used, "Memory of the worker, counted or held, the larger."),
         ("tureen_memory_budget_bytes", memory.budget.budget_bytes, "How much it may use."),
-        ("tureen_memory_level", int(memory.level), "0 normal, 1 refuse, 2 relieve, 3 hold, 4 shed."),
+        (
+            "tureen_memory_uncounted_bytes",
+            memory.uncounted,
+            "Held and counted nowhere: compiled code, what answers work with.",
+        ),
+        ("tureen_memory_level", int(memory.level), "0 normal, 1 refuse, 2 hold, 3 shed."),
     ):
         yield GaugeMetricFamily(name, text, value=float(value))
     if memory.spill is not None:

@@ -39,7 +39,8 @@ from broker.http.pages import HEADERS
 from broker.http.private import private_api, private_socket
 from broker.http.public import public_api
 from broker.http.rights import Tokens
-from broker.memory.budget import Budget, budget
+from broker.memory.budget import budget
+from broker.memory.held import HeldMemory
 from broker.memory.levels import Memory
 from broker.memory.spill import Spill
 from broker.node.node import Node
@@ -86,7 +87,7 @@ class Server(uvicorn.Server):
 class Worker:
     """Everything of the worker process."""
 
-    def __init__(self, loaded: Settings, engines: Engines, allowed: Budget, spill: Spill) -> None:
+    def __init__(self, loaded: Settings, engines: Engines, memory: Memory) -> None:
         self.settings = loaded
         kafka = loaded.kafka()
         self.stop = asyncio.Event()
@@ -107,8 +108,7 @@ class Worker:
             loaded.feeds_memory_ms / 1_000,
             self._wake_feeds,
         )
-        self.liveness = Liveness(loaded.liveness_file)
-        memory = Memory(allowed, self.liveness, spill=spill)
+        self.liveness = memory.liveness
         memory.accounts.others = lambda: self.hub.size + self.in_flight.bytes
         setup = shard_setup(loaded, kafka, engines, memory, self.hub, self._fenced)
         self.node = Node(setup, self.liveness)
@@ -332,9 +332,9 @@ def engines_for(loaded: Settings, spill: Spill) -> Engines:
     return Engines(limits(loaded), functions, costs, loaded.scheduler, state=state)
 
 
-async def serve(loaded: Settings, engines: Engines, allowed: Budget, spill: Spill) -> int:
+async def serve(loaded: Settings, engines: Engines, memory: Memory) -> int:
     """A worker from start to stop."""
-    return await Worker(loaded, engines, allowed, spill).run()
+    return await Worker(loaded, engines, memory).run()
 
 
 def main() -> int:
@@ -346,14 +346,17 @@ def main() -> int:
         faulthandler.register(signal.SIGUSR2)  # the supervisor's question to one that hangs
         _ = loaded.secret  # without it there is nobody to serve
         allowed = budget(loaded.memory_budget_bytes, embedded_kafka=loaded.embedded_kafka)
-        spill = Spill(SpillFiles(loaded.data_dir / "spill"), allowed.budget_bytes, loaded.spill_bytes_max)
+        files, held = SpillFiles(loaded.data_dir / "spill"), HeldMemory()
+        spill = Spill(files, allowed.budget_bytes, loaded.spill_bytes_max, held)
         engines = engines_for(loaded, spill)
+        memory = Memory(allowed, Liveness(loaded.liveness_file), held, spill)
+        memory.require_useful()
     except TureenError as refused:
         print(refused, file=sys.stderr)
         return FATAL
     sys.setswitchinterval(SWITCH_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        code = runner.run(serve(loaded, engines, allowed, spill))
+        code = runner.run(serve(loaded, engines, memory))
     # Threads of Kafka clients may wait for a node that is away; everything of ours is written.
     sys.stderr.flush()
     os._exit(code)

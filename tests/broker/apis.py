@@ -18,6 +18,7 @@ from broker.http.carried import Carried
 from broker.http.options import CHANGEABLE
 from broker.http.public import public_api
 from broker.memory.budget import Budget
+from broker.memory.held import HeldMemory
 from broker.memory.levels import Memory
 from broker.node.node import Node
 from broker.node.shard_setup import shard_setup
@@ -38,7 +39,7 @@ def api_without_shards(
     """queries: that are known; none stands."""
     known = {"bootstrap.servers": kafka}
     liveness, hub = Liveness(None), Hub(1_000, 1.0, lambda: None)
-    memory = Memory(Budget(1 << 40, 1 << 40, "this machine", True), liveness)
+    memory = Memory(Budget(1 << 40, 1 << 40, "this machine", True), liveness, HeldMemory())
     setup = shard_setup(loaded, known, Engines(limits(loaded)), memory, hub, lambda _: None)
     node = Node(setup, liveness)
     node.life.reconciled = True

@@ -10,6 +10,7 @@ import click
 
 from tureen import command_options, console
 from tureen.cells import cell
+from tureen.memory_text import memory_facts, memory_line
 from tureen.units import duration_of_ns, size_of
 from tureen.usage import SORTS, Sort, Use, Uses, ordered, uses
 
@@ -62,8 +63,10 @@ def top(
             while True:
                 found = watched.next(every_s)
                 if broker.as_json:
-                    console.show_json(as_json_value(found, watched.unread, sort, kind, limit))
+                    told = as_json_value(found, watched.unread, sort, kind, limit)
+                    console.show_json(told | {"worker_memory": memory_facts(watched.memory)})
                 else:
+                    console.out().print(f"memory: {memory_line(watched.memory)}", soft_wrap=True)
                     for table in tables(found, watched.texts, watched.unread, sort, kind, limit):
                         console.out().print(table)
                 if once:
@@ -73,7 +76,7 @@ def top(
 
 class _Watched:
     """A broker, looked at again and again. texts: of queries, by entity id. unread: the partitions with
-    records that were not read yet, by stream or table.
+    records that were not read yet, by stream or table. memory: the worker's, as ``GET /status`` tells it.
     """
 
     def __init__(self, client: Client) -> None:
@@ -82,6 +85,7 @@ class _Watched:
         self._began_s = time.monotonic()
         self.texts = self._texts()
         self.unread: Mapping[str, Sequence[int]] = {}
+        self.memory: Mapping[str, Any] = {}
 
     def _texts(self) -> dict[str, str]:
         return {f"query/{one.query_id}": " ".join((one.sql or "").split()) for one in self._client.queries()}
@@ -90,6 +94,7 @@ class _Watched:
         """What was used until so many seconds after the last look."""
         time.sleep(max(0.0, self._began_s + every_s - time.monotonic()))
         now, at_s = self._client.entities(), time.monotonic()
+        self.memory = self._client.service()["memory"]
         found = uses(self._before, now, at_s - self._began_s)
         if any(one.kind == "query" and one.id not in self.texts for one in found.found):
             self.texts = self._texts()
@@ -107,9 +112,8 @@ def _live(watched: _Watched, every_s: float, sort: Sort, kind: str | None, limit
         try:
             while True:
                 found = watched.next(every_s)
-                view.update(
-                    Group(*tables(found, watched.texts, watched.unread, sort, kind, limit)), refresh=True
-                )
+                shown = tables(found, watched.texts, watched.unread, sort, kind, limit)
+                view.update(Group(f"memory: {memory_line(watched.memory)}", *shown), refresh=True)
         except KeyboardInterrupt:
             return
 

@@ -50,6 +50,7 @@ def test_the_status_is_told_at_once_and_follows_what_happens(shared: Broker, nam
         "used_bytes",
         "budget_bytes",
         "limit_bytes",
+        "uncounted_bytes",
         "counted_bytes",
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from broker.memory.budget import (
@@ -14,11 +15,16 @@ from broker.memory.budget import (
     SHARE,
     Budget,
     budget,
+    budget_warning,
     reserve_warning,
+    useful_bytes,
 )
+from broker.memory.held import HeldMemory
 from broker.memory.levels import GRANTED_S, Level, Memory, level_after
+from broker.memory.spill import Spill
 from broker.runtime.liveness import Liveness
 from engine.queries.footprint import Footprint
+from storage.spill_files import SpillFiles
 from tests.broker.conftest import stream_sql
 from tests.broker.running import Broker
 from tests.kafka import wait_until
@@ -71,7 +77,7 @@ def test_a_budget_and_a_machine_that_do_not_meet_are_refused(tmp_path: Path) -> 
     root = machine(tmp_path, GIB, "0::/\n", {})
     with pytest.raises(SettingsError, match="above the"):
         budget(GIB + 1, embedded_kafka=False, root=root)
-    with pytest.raises(SettingsError, match="below the"):
+    with pytest.raises(SettingsError, match="could register nothing"):
         budget(LEAST_BYTES - 1, embedded_kafka=False, root=root)
     with pytest.raises(SettingsError, match="too little"):
         budget(0, embedded_kafka=True, root=root)
@@ -86,15 +92,17 @@ def test_levels_begin_higher_than_they_end() -> None:
     assert level_after(Level.NORMAL, 0.80) == Level.REFUSE
     assert level_after(Level.NORMAL, 0.97) == Level.HOLD
     assert level_after(Level.NORMAL, 1.2) == Level.SHED
-    assert level_after(Level.HOLD, 0.91) == Level.HOLD
-    assert level_after(Level.HOLD, 0.89) == Level.RELIEVE
-    assert level_after(Level.HOLD, 0.76) == Level.REFUSE
-    assert level_after(Level.HOLD, 0.74) == Level.NORMAL
+    assert level_after(Level.REFUSE, 0.79) == Level.REFUSE
+    assert level_after(Level.HOLD, 0.86) == Level.HOLD
+    assert level_after(Level.HOLD, 0.84) == Level.REFUSE
+    assert level_after(Level.HOLD, 0.77) == Level.NORMAL
 
 
 def test_the_larger_of_held_and_counted_decides() -> None:
     clock, held, liveness = [0.0], [100], Liveness(None)
-    memory = Memory(Budget(1_000, 1_000, "this machine", True), liveness, lambda: held[0], lambda: clock[0])
+    memory = Memory(
+        Budget(1_000, 1_000, "this machine", True), liveness, HeldMemory(lambda: held[0], lambda: clock[0])
+    )
 
     def after(held_bytes: int) -> tuple[int, Level]:
         held[0] = held_bytes
@@ -112,16 +120,20 @@ def test_the_larger_of_held_and_counted_decides() -> None:
     assert memory.refuses(Level.HOLD, "nothing is read") is None
     with memory.accounts.answering(100):
         assert after(300) == (1_050, Level.SHED)
-    assert after(300) == (850, Level.RELIEVE)  # it lasts down to 0.85
+    assert after(300) == (850, Level.HOLD)  # it lasts down to 0.85
     memory.accounts.counted(3, None)
     assert after(960) == (960, Level.HOLD)
+    assert memory.facts()["uncounted_bytes"] == 860
+    assert "860 bytes are compiled code" in (memory.error("nothing is read").hint or "")
     assert after(500) == (500, Level.NORMAL)
 
 
 def test_an_answer_is_granted_memory_while_nobody_would_be_paused_for_it() -> None:
     clock, held = [0.0], [500]
     memory = Memory(
-        Budget(1_000, 1_000, "this machine", True), Liveness(None), lambda: held[0], lambda: clock[0]
+        Budget(1_000, 1_000, "this machine", True),
+        Liveness(None),
+        HeldMemory(lambda: held[0], lambda: clock[0]),
     )
     memory.require_room(300)
     with pytest.raises(MemoryBudgetExceeded, match="MiB more") as refused:
@@ -138,6 +150,74 @@ def test_an_answer_is_granted_memory_while_nobody_would_be_paused_for_it() -> No
     held[0] = 899
     with pytest.raises(MemoryBudgetExceeded):
         memory.require_room(2)
+
+
+def test_the_worker_itself_is_told_as_the_cause_where_it_is() -> None:
+    clock = [0.0]
+    memory = Memory(
+        Budget(1_000, 1_000, "this machine", True), Liveness(None), HeldMemory(lambda: 700, lambda: clock[0])
+    )
+    memory.accounts.counted(0, Footprint(rows=100, by_source={"s": 100}))
+    hint = memory.error("nothing is registered").hint or ""
+    assert "the worker takes 700 bytes without a row" in hint
+    assert "rows of s" not in hint
+    memory.accounts.counted(0, Footprint(rows=100, answers=250, by_source={"s": 100}))
+    assert "state that queries keep take 250 bytes" in (memory.error("nothing is registered").hint or "")
+
+
+def test_nobody_is_paused_while_rows_leave_or_intake_is_held_since_a_moment(tmp_path: Path) -> None:
+    clock, held = [0.0], [500]
+    process = HeldMemory(lambda: held[0], lambda: clock[0])
+    spill = Spill(SpillFiles(tmp_path), 1_000, 1 << 30, process)
+    memory = Memory(Budget(1_000, 1_000, "this machine", True), Liveness(None), process, spill)
+
+    def after(held_bytes: int, seconds: float) -> float:
+        held[0] = held_bytes
+        clock[0] += seconds
+        return memory.stuck_s
+
+    assert after(890, 9.0) == 0.0
+    assert after(910, 1.0) == 0.0
+    assert after(980, 4.0) == 4.0
+    assert spill.write([np.zeros(4_096, np.uint8)]) is not None
+    assert after(980, 3.0) == 3.0  # since rows left
+    assert after(900, 3.0) == 6.0
+    assert after(840, 1.0) == 0.0
+    assert after(910, 1.0) == 0.0
+
+
+def test_what_was_freed_is_given_back_before_a_registration_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, held, trims = [0.0], [500], []
+
+    def trimmed() -> None:
+        trims.append(clock[0])
+        held[0] = 700
+
+    monkeypatch.setattr("broker.memory.levels.trim_heap", trimmed)
+    process = HeldMemory(lambda: held[0], lambda: clock[0])
+    memory = Memory(Budget(1_000, 1_000, "this machine", True), Liveness(None), process)
+    held[0], clock[0] = 810, 2.0
+    assert memory.refuses(Level.REFUSE, "nothing is registered") is None
+    assert trims == [2.0]
+    monkeypatch.setattr("broker.memory.levels.trim_heap", lambda: None)
+    held[0] = 810
+    clock[0] = 4.0
+    assert memory.refuses(Level.REFUSE, "nothing is registered") is not None
+
+
+def test_a_budget_that_the_worker_fills_without_a_row_is_refused_and_one_with_little_room_told(
+    tmp_path: Path,
+) -> None:
+    root = machine(tmp_path, 8 * GIB, "0::/\n", {})
+    little = budget(useful_bytes() - MIB, embedded_kafka=False, root=root)
+    assert f"{useful_bytes():,}" in (budget_warning(little) or "")
+    assert budget_warning(budget(useful_bytes(), embedded_kafka=False, root=root)) is None
+    full = Memory(little, Liveness(None), HeldMemory(lambda: int(0.81 * little.budget_bytes)))
+    with pytest.raises(SettingsError, match="without a row"):
+        full.require_useful()
+    Memory(little, Liveness(None), HeldMemory(lambda: int(0.5 * little.budget_bytes))).require_useful()
 
 
 def wide(first: int, count: int) -> list[dict[str, object]]:

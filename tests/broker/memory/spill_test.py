@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from broker.memory import spill as policy
-from broker.memory.spill import LOOK_S, RETRY_S, SHARE, Spill
+from broker.memory.budget import ROWS_SHARE
+from broker.memory.held import LOOK_S, HeldMemory
+from broker.memory.spill import RETRY_S, Spill
 from storage.spill_files import PAGE, SpillFiles
 from tureen.errors import MIB
 
@@ -23,7 +25,8 @@ class World:
         self.held = 0
         self.now_s = 0.0
         self.files = SpillFiles(directory)
-        self.spill = Spill(self.files, BUDGET, bytes_max, lambda: self.held, lambda: self.now_s)
+        held = HeldMemory(lambda: self.held, lambda: self.now_s)
+        self.spill = Spill(self.files, BUDGET, bytes_max, held)
 
     def wanted_at(self, held: int) -> int:
         """After the next look."""
@@ -34,7 +37,7 @@ class World:
 
 def test_what_is_too_much_is_wanted_and_no_more_until_the_next_look(tmp_path: Path) -> None:
     world = World(tmp_path)
-    begins = int(SHARE * BUDGET)
+    begins = int(ROWS_SHARE * BUDGET)
     assert world.wanted_at(begins) == 0
     assert world.wanted_at(begins + 3 * MIB) == 3 * MIB
     assert world.spill.write([np.zeros(2 * MIB, np.uint8)]) is not None

@@ -25,6 +25,7 @@ def test_a_query_with_too_much_state_is_paused_and_the_others_go_on(
     told = one.http.get(f"/queries/{heavy}").json()["error"]
     assert told["code"] == "memory_paused"
     assert "state_bytes_max" in told["message"]
+    assert "TUREEN_STATE_BYTES_MAX" in told["hint"]
     wait_until(lambda: one.rows(light) == [[ROWS - 1]], what="the light one has all rows")
     assert one.state(light) == "RUNNING"
     memory = one.http.get("/status").json()["memory"]

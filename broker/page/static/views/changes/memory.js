@@ -11,7 +11,7 @@ import { Divider } from "./divider.js";
 
 const AGAIN_MS = 5_000;
 const DRY_RUN_AFTER_MS = 300;
-const LEVELS = { normal: "good", refuse: "warn", relieve: "warn", hold: "bad", shed: "bad" };
+const LEVELS = { normal: "good", refuse: "warn", hold: "bad", shed: "bad" };
 const SHOWN = 12;
 
 const keyOf = (size) => `${size.entity} ${size.attribute}`;
@@ -27,7 +27,7 @@ const titleOf = ({ entity, attribute }) =>
 const roomy = (sizes) => sizes.slice(1).find((one) => one.unit === "ms" && one.value < one.high) ?? sizes[1];
 
 const Budget = ({ memory }) => {
-  const parts = Object.entries(memory.counted_bytes)
+  const parts = Object.entries({ ...memory.counted_bytes, uncounted: memory.uncounted_bytes })
     .filter(([, value]) => value > 0)
     .sort((one, other) => other[1] - one[1]);
   const { budget_bytes: budget, used_bytes: used } = memory;

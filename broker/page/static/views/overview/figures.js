@@ -25,7 +25,6 @@ const Past = ({ names, unit = null, label }) => {
 const LEVELS = {
   normal: ["", "enough"],
   refuse: ["warn", "nothing new is registered"],
-  relieve: ["warn", "the heaviest queries are paused"],
   hold: ["bad", "no records are read"],
   shed: ["bad", "no answers are given"],
 };
@@ -81,7 +80,7 @@ export const Figures = ({ now }) => {
     <${Card} level=${3} aria-label="Memory">
       <${Figure} name="Memory" value=${bytes(memory.used_bytes)} state=${level} href="#/plan" note=${`${share(memory.used_bytes / memory.budget_bytes)} of a budget of ${bytes(memory.budget_bytes)}: ${about}`} />
       <${Past} names=${{ memory_bytes: "used" }} unit="bytes" label="Memory" />
-      <${Parts} parts=${memory.counted_bytes} whole=${memory.used_bytes} text=${bytes} label="Memory by part" />
+      <${Parts} parts=${{ ...memory.counted_bytes, uncounted: memory.uncounted_bytes }} whole=${memory.used_bytes} text=${bytes} label="Memory by part" />
     <//>
     <${Card} level=${3} aria-label="CPU">
       <${Figure} name="CPU" value=${share(cpu.share)} href="#/plan" note="of one core, the worker's process" />
