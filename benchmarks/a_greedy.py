@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.cacq import COLUMNS, Standing, Values, batch_of
-from benchmarks.cacq_udf import TURNS_MIN, chooser
+from benchmarks.cacq_udf import chooser
 from benchmarks.report import Figure, Report
 from engine.eddy.choices import POLICIES
 from engine.eddy.policies import FixedOrder, RoutingPolicy
@@ -38,8 +38,10 @@ from engine.model.batch import BATCH_ROWS_MAX
 
 FILTERED = COLUMNS[:4]
 LIMIT = 2**30
+TURNS = 10
+"""How often the loop in each function runs."""
 FUNCTIONS = FunctionCatalogue(
-    user_function(f"keeps_{name}", ["INTEGER"], "BOOLEAN", chooser(TURNS_MIN, LIMIT - 1), deterministic=True)
+    user_function(f"keeps_{name}", ["INTEGER"], "BOOLEAN", chooser(TURNS, LIMIT - 1), deterministic=True)
     for name in FILTERED
 )
 QUERY = " AND ".join(f"keeps_{name}({name})" for name in FILTERED)

@@ -36,7 +36,6 @@ from benchmarks.cacq import Standing
 from benchmarks.numbers import Numbers
 from benchmarks.report import Figure, Plot, Report, Series
 from engine.eddy.policies import RoutingPolicy, Tickets, Visit
-from engine.language.functions import BUILT_IN, FunctionCatalogue
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
 from engine.model.types import DOUBLE, INTEGER
@@ -99,7 +98,7 @@ class Joined:
 class Plans:
     """The three plans over the same queries and articles."""
 
-    def __init__(self, texts: list[str], articles: Articles, functions: FunctionCatalogue = BUILT_IN) -> None:
+    def __init__(self, texts: list[str], articles: Articles) -> None:
         self.articles = articles
         self.filters = {
             plan: Standing(
@@ -107,7 +106,6 @@ class Plans:
                 grouped_filters="auto",
                 timer=time.perf_counter_ns,
                 create=CREATE,
-                functions=functions,
             )
             for plan in LABELS
         }

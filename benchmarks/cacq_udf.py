@@ -1,39 +1,60 @@
 """CACQ's figure 11b: users' functions before a join and after it, and among themselves.
 
-100 queries choose quotes by a function of their own, each of another cost, and join them with 1, 10 and 100
-articles a stock, as in `cacq-niagara`. CACQ's eddy takes quotes through the functions, and to the articles
-those that someone wants; pull-up, which shares one join among all queries, must call functions on what was
-joined.
+100 standing queries of one `Engine` choose quotes by a function of their own, each of another cost, and join
+them with the 1, 10 and 100 articles a stock that there are. An update brings quotes; then each query's answer
+is taken, the articles of the quotes that it chose. Functions are called as quotes come, once for each, and
+what no query chose meets no article.
+
+Pull-up is the same engine with texts that call functions of what was joined, as a plan does that shares one
+join among all queries: the argument of each has a column of both sides in it. Answers are compared.
 
 In the paper pull-up takes longer by the number of articles, up to a hundred times; at one article it is
 slower too, since joined tuples are larger. Here it agrees on the first; at one article the two are alike.
 
+Beside it, not of the paper: one stock in ten has an article. There pull-up calls functions for a tenth of the
+quotes, and the engine, which calls them before the join whatever it is like, for all.
+
 Among themselves: one query conjoins five functions, of which the dear ones pass most and the cheap few. The
 eddy orders them by what was measured. Figures with `order` tell nanoseconds a row by policy.
 
-Figures: `ms_per_update.<cacq, pull_up>.a<articles>`; `ratio_to_pull_up.a<articles>`, how many times
-faster CACQ is; `order_ns_per_row.<tickets, random, worst, optimal>`.
+Figures, by what there is of articles (`a<articles>`, `sparse`): `ms_per_update.<cacq, pull_up>.<articles>`;
+`ratio_to_pull_up.<articles>`, how many times faster the engine's own way is;
+`calls_per_quote.<cacq, pull_up>.<articles>`, of functions, for each query. Of the order:
+`order_ns_per_row.<tickets, random, worst, optimal>`.
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Callable
+from statistics import median
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from benchmarks.cacq import Standing
-from benchmarks.cacq_niagara import CREATE, SYMBOLS, Articles, Plans, measure, quotes
+from benchmarks.cacq_niagara import CREATE, SYMBOLS, quotes
 from benchmarks.cacq_table3 import SYSTEMS
 from benchmarks.numbers import Numbers
+from benchmarks.psoup import register
 from benchmarks.report import Figure, Plot, Report, Series
+from engine.engine import Engine
 from engine.language.functions import FunctionCatalogue
 from engine.language.user_functions import user_function
-from engine.model.batch import Batch
+from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
+from engine.model.source import Field, Schema
+from engine.model.types import DOUBLE, INTEGER, TIMESTAMP, Type
+from engine.model.user_calls import FunctionMeter
 
-TURNS_MIN, TURNS_MAX = 10, 500
-"""Least and most turns of a loop in a function: the paper's functions take 10 to 500 microseconds, these a
-fiftieth of that.
+Ints = npt.NDArray[np.int64]
+
+SPARSE = 10
+"""One stock in so many has an article, where few have."""
+
+TURNS_MIN, TURNS_MAX = 100, 5_000
+"""Least and most turns of a loop in a query's function: the paper's functions take 10 to 500 microseconds,
+these about a tenth of that.
 """
 
 
@@ -61,30 +82,132 @@ def chooser(turns: int, low: float) -> Callable[[float], bool]:
     return choose
 
 
+class Plan:
+    """An engine with standing queries and all articles. calls: of functions, in all."""
+
+    def __init__(
+        self,
+        turns: npt.NDArray[np.int64],
+        lows: npt.NDArray[np.float64],
+        symbols: npt.NDArray[np.int32],
+        quotes_each: int,
+        argument: str,
+    ) -> None:
+        """turns, lows: of each query's function. symbols: of each article. argument: of functions."""
+        catalogue = FunctionCatalogue(
+            user_function(
+                f"f{n}",
+                ["DOUBLE"],
+                "BOOLEAN",
+                chooser(int(each), low),
+                deterministic=True,
+                meter=FunctionMeter(time.perf_counter_ns),
+            )
+            for n, (each, low) in enumerate(zip(turns, lows, strict=True))
+        )
+        self._functions = catalogue.users
+        self._queries = len(turns)
+        self.engine = Engine(functions=catalogue, timer=time.perf_counter_ns)
+        for name, column in (("stocks", "price DOUBLE NOT NULL"), ("articles", "id INTEGER NOT NULL")):
+            self.engine.create(
+                f"CREATE STREAM {name} (symbol INTEGER NOT NULL, {column}, ts TIMESTAMP NOT NULL) "
+                f"WITH (topic='{name}', timestamp='ts') RETAIN 1 DAYS"
+            )
+        self._articles = 0
+        for first in range(0, len(symbols), BATCH_ROWS_MAX):
+            self._publish(symbols[first : first + BATCH_ROWS_MAX], 0)
+        texts = (
+            f"SELECT s.symbol, s.price, a.id FROM stocks [ROWS {quotes_each}] s "
+            f"JOIN articles [ROWS {2 * len(symbols)}] a ON s.symbol = a.symbol WHERE f{n}({argument})"
+            for n in range(self._queries)
+        )
+        register(self.engine, texts)
+
+    def _publish(self, symbols: npt.NDArray[np.int32], instant_ms: int) -> None:
+        n = len(symbols)
+        ids = np.arange(self._articles, self._articles + n)
+        self._articles += n
+        columns = (Column(INTEGER, symbols), Column(INTEGER, ids.astype(np.int32)))
+        self._ingest("articles", INTEGER, columns, ids, instant_ms)
+
+    def _ingest(
+        self, name: str, type_: Type, columns: tuple[Column, Column], numbers: Ints, instant_ms: int
+    ) -> None:
+        times = np.full(len(numbers), instant_ms, np.int64)
+        second = "price" if name == "stocks" else "id"
+        fields = (Field("symbol", INTEGER, nullable=False), Field(second, type_, nullable=False))
+        schema = Schema((*fields, Field("ts", TIMESTAMP, nullable=False)))
+        batch = Batch(
+            schema, (*columns, Column(TIMESTAMP, times)), np.zeros(len(times), np.int32), numbers, times
+        )
+        self.engine.ingest(name, batch, instant_ms)
+
+    def update(self, number: int, stocks: Batch) -> list[pa.Table]:
+        """Quotes come, by which those of the update before are seen; the answers of all queries to them."""
+        offsets = np.arange(number * len(stocks), (number + 1) * len(stocks))
+        self._publish(np.full(1, -1, np.int32), number)
+        symbol, price = stocks.columns[:2]
+        self._ingest("stocks", DOUBLE, (symbol, price), offsets, number)
+        view = self.engine.view()
+        return [view.snapshot(f"q{n}").table for n in range(self._queries)]
+
+    @property
+    def calls(self) -> int:
+        """Rows that functions were called for."""
+        return sum(one.meter.rows for one in self._functions)
+
+
+ARGUMENTS = {"cacq": "s.price", "pull_up": "CASE WHEN a.id >= 0 THEN s.price END"}
+
+
+def compared(
+    options: argparse.Namespace, symbols: npt.NDArray[np.int32], rng: np.random.Generator
+) -> tuple[dict[str, float], dict[str, float]]:
+    """(ms an update, calls for each quote and query) by plan. Raises RuntimeError where answers differ."""
+    turns = rng.integers(TURNS_MIN, TURNS_MAX, options.queries)
+    lows = 100 * rng.random(options.queries)
+    plans = {
+        name: Plan(turns, lows, symbols, options.quotes, argument) for name, argument in ARGUMENTS.items()
+    }
+    spent: dict[str, list[float]] = {name: [] for name in plans}
+    before: dict[str, int] = {}
+    for number in range(1, options.updates + 3):  # the first two bring what is not yet seen
+        stocks = quotes(rng, options.quotes)
+        found = {}
+        if number == 3:
+            before = {name: plan.calls for name, plan in plans.items()}
+        for name in rng.permutation(list(plans)).tolist():
+            began = time.perf_counter()
+            found[name] = plans[name].update(number, stocks)
+            spent[name].append(time.perf_counter() - began)
+        for mine, theirs in zip(found["cacq"], found["pull_up"], strict=True):
+            order = [(name, "ascending") for name in mine.column_names]
+            if mine.sort_by(order) != theirs.sort_by(order):
+                raise RuntimeError("the plans have not the same answers")
+    calls = options.updates * options.quotes * options.queries
+    return (
+        {name: 1e3 * median(times[2:]) for name, times in spent.items()},
+        {name: (plan.calls - before[name]) / calls for name, plan in plans.items()},
+    )
+
+
 def run(options: argparse.Namespace) -> Report:
     """Before and after the join; then the order."""
     rng = np.random.default_rng(options.seed)
-    turns = rng.integers(TURNS_MIN, TURNS_MAX, options.queries)
-    functions = FunctionCatalogue(
-        user_function(f"f{n}", ["DOUBLE"], "BOOLEAN", chooser(int(each), low), deterministic=True)
-        for n, (each, low) in enumerate(zip(turns, 100 * rng.random(options.queries), strict=True))
-    )
-    texts = [f"f{n}(price)" for n in range(options.queries)]
     figures: dict[str, Figure] = {}
-    points: dict[str, list[float]] = {"cacq": [], "pull_up": []}
-    for number in options.articles:
-        articles = Articles(np.repeat(np.arange(SYMBOLS), number))
-        plans = Plans(texts, articles, functions)
-        updates = [quotes(rng, options.quotes) for _ in range(options.updates)]
-        seconds, _ = measure(plans, updates, rng, ("cacq", "pull_up"))
-        for plan, each in seconds.items():
-            figures[f"ms_per_update.{plan}.a{number}"] = each * 1e3
-            points[plan].append(each * 1e3)
-        figures[f"ratio_to_pull_up.a{number}"] = seconds["pull_up"] / seconds["cacq"]
-        print(
-            f"{number}: CACQ {seconds['cacq'] * 1e3:.2f} ms, pull-up {seconds['pull_up'] * 1e3:.2f} ms",
-            file=sys.stderr,
-        )
+    points: dict[str, list[float]] = {plan: [] for plan in ARGUMENTS}
+    every = np.arange(SYMBOLS, dtype=np.int32)
+    for number in (*options.articles, 0):
+        label = f"a{number}" if number else "sparse"
+        symbols = np.repeat(every, number) if number else every[::SPARSE]
+        spent, calls = compared(options, symbols, rng)
+        for plan, each in spent.items():
+            figures[f"ms_per_update.{plan}.{label}"] = each
+            figures[f"calls_per_quote.{plan}.{label}"] = calls[plan]
+            if number:
+                points[plan].append(each)
+        figures[f"ratio_to_pull_up.{label}"] = spent["pull_up"] / spent["cacq"]
+        print(f"{label}: CACQ {spent['cacq']:.2f} ms, pull-up {spent['pull_up']:.2f} ms", file=sys.stderr)
     batches = [quotes(rng) for _ in range(8)]
     for name, policy in SYSTEMS.items():
         figures[f"order_ns_per_row.{name}"] = order(policy, batches, options.batches)
