@@ -377,7 +377,7 @@ def _figure(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-MODULE_COLUMNS = ("module", "queries", "tickets", "visits", "rows", "killed", "ms")
+MODULE_COLUMNS = ("module", "queries", "tickets", "visits", "rows", "killed", "errors", "ms")
 
 
 def modules(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -394,6 +394,7 @@ def modules(plan: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             one["visits"],
             one["given"],
             "-" if one["killed"] < 0 else one["killed"],
+            one["errors"],
             _ms(one["cost"]),
         )
         for place, held in plan["modules"].items()

@@ -45,6 +45,7 @@ class _Totals:
     given: int = 0
     killed: int = 0
     cost: float = 0.0
+    errors: int = 0
 
 
 @dataclass(slots=True)
@@ -157,10 +158,10 @@ class Eddy:
         visit = module.visit(flight)
         spent = self.timer() - began
         if spent < TIMED_NS:
-            return Visit(visit.given, visit.passed, visit.ended, visit.cost * self._pace)
+            return Visit(visit.given, visit.passed, visit.ended, visit.cost * self._pace, visit.errors)
         pace = min(PACE_MAX, max(1 / PACE_MAX, spent / max(1.0, visit.cost)))
         self._pace += PACE_SHARE * (pace - self._pace)
-        return Visit(visit.given, visit.passed, visit.ended, float(spent))
+        return Visit(visit.given, visit.passed, visit.ended, float(spent), visit.errors)
 
     def _profiled(self, module: Module, flight: Flight) -> Visit:
         """Timed however short it is: all modules meet the same rows, and so the same calls."""
@@ -179,6 +180,7 @@ class Eddy:
         totals.given += visit.given
         totals.killed += visit.given - visit.passed
         totals.cost += visit.cost
+        totals.errors += visit.errors
         self.visits += 1
 
     def forget(self, name: str) -> None:
@@ -193,7 +195,14 @@ class Eddy:
         tickets = {name: self.policy.tickets(each.module) for name, each in self._totals.items()}
         held = [
             ModuleStatistics(
-                name, each.module.queries, tickets[name], each.visits, each.given, each.killed, each.cost
+                name,
+                each.module.queries,
+                tickets[name],
+                each.visits,
+                each.given,
+                each.killed,
+                each.cost,
+                each.errors,
             )
             for name, each in self._totals.items()
         ]

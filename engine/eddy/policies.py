@@ -50,12 +50,14 @@ class Visit:
 
     given, passed: rows or tuples that went in and came out; a join may let out more than went in. ended:
     wishes (a row, a query) that ended there. cost: in any unit, the same for all modules of a policy.
+    errors: of the rows given, those for which a predicate is an error.
     """
 
     given: int
     passed: int
     ended: int
     cost: float
+    errors: int = 0
 
 
 class RoutingPolicy(Protocol):

@@ -13,6 +13,7 @@ class ModuleStatistics:
     choice of the policy. visits: of batches. given, killed: rows, and those of them that none of its queries
     wanted afterwards (a join may let out more than went in: less than nothing is killed). cost: nanoseconds,
     measured where the eddy has a timer and a visit is long enough, otherwise what its work is taken to be.
+    errors: of the rows given, those for which its predicate is an error, as where a user's function raises.
     """
 
     name: str
@@ -22,3 +23,4 @@ class ModuleStatistics:
     given: int
     killed: int
     cost: float
+    errors: int = 0

@@ -120,7 +120,8 @@ class ResidualPredicate:
                 if erring is None:
                     erring = flight.erring[slot] = np.zeros(len(flight.rows), np.bool_)
                 erring[rows[error]] = True
-        return Visit(len(rows), int(np.count_nonzero(keep)), ended, self.work * len(rows))
+        errors = 0 if error is None else int(np.count_nonzero(error))
+        return Visit(len(rows), int(np.count_nonzero(keep)), ended, self.work * len(rows), errors)
 
     def _rows(self, of_bits: Int64Array, of_pairs: npt.NDArray[np.uint16]) -> Int64Array:
         """The rows of both, ascending, each once."""

@@ -313,9 +313,11 @@ def test_ends_of_many_queries_are_counted_rather_than_listed(capsys) -> None:
 def test_modules_show_a_dash_for_what_they_cannot_say() -> None:
     from tureen import plans
 
-    join = {"name": "join", "queries": 1, "tickets": None, "visits": 2, "given": 5, "killed": -4, "cost": 2e6}
-    scan = {"name": "f", "queries": 2, "tickets": 1.5, "visits": 2, "given": 9, "killed": 4, "cost": 1e6}
+    alike = {"visits": 2, "errors": 0}
+    join = {"name": "join", "queries": 1, "tickets": None, "given": 5, "killed": -4, "cost": 2e6} | alike
+    scan = {"name": "f", "queries": 2, "tickets": 1.5, "given": 9, "killed": 4, "cost": 1e6} | alike
+    scan["errors"] = 3
     assert plans.modules({"modules": {"a": [scan], "join/a": [join]}}) == [
-        ("a f", 2, 1.5, 2, 9, 4, 1.0),
-        ("join/a join", 1, "-", 2, 5, "-", 2.0),
+        ("a f", 2, 1.5, 2, 9, 4, 3, 1.0),
+        ("join/a join", 1, "-", 2, 5, "-", 0, 2.0),
     ]

@@ -36,6 +36,7 @@ def test_every_order_on_a_small_plan():
     wanted, errors = matched.match(batch)
     assert wanted == matched.expected(batch)
     assert sum(errors) > 0
+    assert sum(each.errors for each in matched.stem.eddy.statistics()) > 0
     kept = matched.kept(batch)
     eddy = matched.stem.eddy
     eddy.set_attribute("grouped_filters", "split")
@@ -192,6 +193,27 @@ def test_a_function_of_a_millisecond_sees_what_the_cheap_leaves_from_its_first_b
     assert 0 < given["residual-1 SLOW"] <= called < 600
     (module,) = (each for each in eddy.statistics() if each.name == "residual-1 SLOW")
     assert module.cost / module.given > 900_000
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_rows_for_which_a_function_raises_are_told_of_its_module(policy):
+    def strict(a: int) -> bool:
+        if a % 7 == 0:
+            raise ValueError
+        return a > 20
+
+    functions = FunctionCatalogue([user_function("strict", ["INTEGER"], "BOOLEAN", strict)])
+    matched = Matched(["strict(a)", "strict(a) AND a * 2 > b"], functions=functions)
+    eddy = matched.stem.eddy
+    eddy.set_attribute("policy", policy)
+    erring = 0
+    for seed in range(5):
+        batch = matched.batch(rows(seed, 500))
+        matched.match(batch)
+        a = batch.columns[0]
+        erring += int(((a.values % 7 == 0) & a.valid).sum())
+    (module,) = (each for each in eddy.statistics() if each.name.endswith(" STRICT"))
+    assert module.errors == erring
 
 
 def test_what_is_known_of_a_function_holds_for_a_new_query_that_calls_it():

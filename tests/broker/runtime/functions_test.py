@@ -180,6 +180,9 @@ def test_what_ends_or_hangs_in_a_process_of_its_own_stops_no_query(
     (fragile,) = (one for one in status["functions"] if one["name"] == "FRAGILE")
     assert fragile["isolated"]
     assert set(fragile["errors"]) >= {"crashed", "late"}
+    plan = own.http.get(f"/queries/{calling}/plan").json()
+    (module,) = (one for held in plan["modules"].values() for one in held if "FRAGILE" in one["name"])
+    assert module["errors"] == 2
     own.kill()
     own.start(cwd=tmp_path)  # what is replayed is called again
     assert own.rows(calling) == expected

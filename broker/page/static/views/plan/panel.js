@@ -87,12 +87,12 @@ const Modules = ({ id }) => {
   if (found === null) return html`<p class="dim">No query shares it, so nothing goes through it.</p>`;
   if (!found.length) return html`<${Empty}>It has no modules.<//>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Modules"><table>
-    <thead><tr><th>module</th><th class="number" title="How soon it is visited, the more the sooner">tickets</th><th class="number">visits</th><th class="number">rows</th><th class="number" title="Rows that no query wanted afterwards">killed</th><th class="number">time</th><th class="number">queries</th></tr></thead>
+    <thead><tr><th>module</th><th class="number" title="How soon it is visited, the more the sooner">tickets</th><th class="number">visits</th><th class="number">rows</th><th class="number" title="Rows that no query wanted afterwards">killed</th><th class="number" title="Rows for which its predicate is an error">errors</th><th class="number">time</th><th class="number">queries</th></tr></thead>
     <tbody>${found.map(
       (
         one,
       ) => html`<tr key=${one.name}><td>${one.name}</td><td class="number">${one.tickets === null ? "–" : valued(one.tickets)}</td><td class="number">${count(one.visits)}</td><td class="number">${count(one.given)}</td>
-        <td class="number">${one.killed < 0 ? "–" : count(one.killed)}</td><td class="number">${duration(one.cost / 1e6)}</td><td class="number">${count(one.queries)}</td></tr>`,
+        <td class="number">${one.killed < 0 ? "–" : count(one.killed)}</td><td class="number">${count(one.errors)}</td><td class="number">${duration(one.cost / 1e6)}</td><td class="number">${count(one.queries)}</td></tr>`,
     )}</tbody>
   </table></div><p class="dim">In the order of visits, since each came; no tickets where there is no choice.</p>`;
 };
