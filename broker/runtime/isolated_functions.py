@@ -244,7 +244,10 @@ def functions_of(settings: Settings) -> FunctionCatalogue:
     )
     catalogue = load(settings.function_modules, settings.functions_path, isolated.caller)
     if any(one.run is not None for one in catalogue.users):
-        isolated.start()
+        try:
+            isolated.start()
+        except OSError as failed:  # whoever calls tries again
+            log.error("function_process_not_started", error=repr(failed))
     return catalogue
 
 
