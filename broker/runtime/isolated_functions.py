@@ -23,6 +23,7 @@ import numpy as np
 
 from broker.base import logs
 from broker.base.settings import Settings
+from broker.runtime.fatal_arguments import FatalArguments
 from broker.runtime.function_frames import BrokenFrame, answered, question
 from broker.runtime.function_parent import FunctionParent, FunctionProcess
 from broker.runtime.functions import load
@@ -90,6 +91,8 @@ class _Rows:
     pieces: deque[_Piece] = field(default_factory=deque)
     found: dict[int, CallOutcome] = field(default_factory=dict)
     """By their first row."""
+    fatal: dict[int, Reason] = field(default_factory=dict)
+    """Rows that failed when the function was called for them alone."""
 
     def fail(self, piece: _Piece, reason: Reason) -> None:
         """These have no result."""
@@ -140,6 +143,7 @@ class IsolatedFunctions:
         self._room = threading.Semaphore(processes)
         self._idle: deque[FunctionProcess] = deque()
         self._lost: dict[str, LostTime] = {}
+        self._fatal: dict[str, FatalArguments] = {}
 
     def start(self) -> None:
         """Have two processes ready, one at work and one to take its place."""
@@ -155,10 +159,30 @@ class IsolatedFunctions:
     def caller(self, function: UserFunction) -> IsolatedCaller:
         """What calls a function in one of the processes."""
         lost = self._lost[function.name] = LostTime(self._call_s, time.monotonic)
+        self._fatal[function.name] = FatalArguments(time.monotonic)
         return IsolatedCaller(self, function, lost)
 
     def call(self, function: UserFunction, columns: Sequence[Column]) -> CallOutcome:
         """Call it for rows that have values; there is at least one. Raises what calls the work off."""
+        known = self._fatal[function.name].find(columns)
+        if not known:
+            return self._call(function, columns)
+        n = len(columns[0])
+        failed = np.zeros(n, np.bool_)
+        failed[list(known)] = True
+        places = np.where(failed, -1, np.cumsum(~failed) - 1)
+        others = np.flatnonzero(~failed)
+        reasons = Counter(known.values())
+        if not len(others):
+            nothing = Column.no_rows(function.result).take_or_null(places)
+            return CallOutcome(nothing, failed, reasons, REASONS[known[0]])
+        found = self._call(function, [column.take(others) for column in columns])
+        failed[others] = found.failed
+        told = found.told or REASONS[next(iter(known.values()))]
+        results = found.results.take_or_null(places)
+        return CallOutcome(results, failed, reasons + found.reasons, told)
+
+    def _call(self, function: UserFunction, columns: Sequence[Column]) -> CallOutcome:
         n = len(columns[0])
         rows = _Rows(function, columns)
         at_once = n if function.vectorised else _piece_rows(function)
@@ -169,6 +193,9 @@ class IsolatedFunctions:
             self._ask_all(rows)
         finally:
             self._room.release()
+        if function.deterministic:
+            for row, reason in rows.fatal.items():
+                self._fatal[function.name].add(columns, row, reason)
         return rows.outcome()
 
     def _ask_all(self, rows: _Rows) -> None:
@@ -338,5 +365,6 @@ def _divide(rows: _Rows, piece: _Piece, trouble: _Trouble) -> None:
     pieces = [_Piece(piece.start, at, returned=True), row, _Piece(at + 1, piece.stop)]
     if piece.one_by_one or len(piece) == 1:  # it was called by itself
         rows.fail(row, trouble.reason)
+        rows.fatal[at] = trouble.reason
         pieces.remove(row)
     rows.pieces.extendleft(reversed([one for one in pieces if len(one)]))

@@ -82,6 +82,11 @@ def arrow_way(values):
     return pa.array(found, pa.string() if "text" in found else pa.int64())
 
 
+@tureen.function(**one, deterministic=True)
+def alike(value):
+    return act(value)
+
+
 @tureen.function(**one)
 def slow(value):
     time.sleep(0.001)
@@ -227,6 +232,21 @@ def test_a_function_that_hangs_again_and_again_rests(modules: Path, name: str) -
     assert (one["rests"], one["isolated"]) == (True, True)
     wait_until(lambda: asked(function, [1]) == ([2], {}), 30.0)
     isolated.stop()
+
+
+def test_arguments_for_which_a_deterministic_function_failed_are_remembered(
+    functions: dict[str, UserFunction],
+) -> None:
+    alike = functions["ALIKE"]
+    assert asked(alike, [1, -2, 3]) == ([2, "error", 6], {"late": 1})
+    assert asked(alike, [-1]) == (["error"], {"crashed": 1})
+    values = [*range(50), -1, -2, -5, 50] * 20
+    began_s = time.monotonic()
+    results, reasons = asked(alike, values)
+    assert time.monotonic() - began_s < 0.2 + 1.0  # twenty calls that hang would be eight seconds
+    assert results == doubled(values)
+    assert reasons == {"late": 20, "crashed": 20, "raised": 20}
+    assert asked(alike, [-2, -1]) == (["error", "error"], {"late": 1, "crashed": 1})
 
 
 @given(values=st.lists(st.sampled_from([0, 1, 2, 7, -1, -4, -5, -6, -8]), max_size=40))
