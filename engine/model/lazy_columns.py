@@ -14,10 +14,28 @@ class LazyColumns(Sequence[Column]):
     Places above the count may be read where ``make`` knows them; iteration passes them over.
     """
 
-    def __init__(self, count: int, make: Callable[[int], Column]) -> None:
+    def __init__(
+        self,
+        count: int,
+        make: Callable[[int], Column],
+        in_pieces: Callable[[int], Sequence[Column] | None] | None = None,
+    ) -> None:
+        """in_pieces: makes the pieces of a column, as :meth:`pieces` gives them."""
         self._count = count
         self._make = make
+        self._in_pieces = in_pieces
+        self._pieces: dict[int, Sequence[Column] | None] = {}
         self._made: dict[int, Column] = {}
+
+    def pieces(self, place: int) -> Sequence[Column] | None:
+        """A column of strings as several, one behind another, each by the codes of one table, where it takes
+        less memory so; None: it does not.
+        """
+        if self._in_pieces is None or place in self._made:
+            return None
+        if place not in self._pieces:
+            self._pieces[place] = self._in_pieces(place)
+        return self._pieces[place]
 
     def __len__(self) -> int:
         return self._count

@@ -20,6 +20,7 @@ from engine.operators.aggregates import (
     sketches,
     totals,
 )
+from engine.operators.aggregates.in_pieces import result_in_pieces
 from engine.operators.aggregates.members import Members, select
 from engine.operators.keys import encode, with_one_zero
 from engine.operators.relation import Relation
@@ -85,6 +86,11 @@ def _call_columns(
     grouping = _Grouping(relation, codes, groups)
     columns, errors = [], 0
     for call in calls:
+        found = result_in_pieces(call, relation, codes, groups)
+        if found is not None:
+            columns.append(found[0])
+            errors += found[1]
+            continue
         members, passed_over = grouping.members(call)
         column, wrong = FUNCTIONS[call.function](members, call)
         columns.append(column)

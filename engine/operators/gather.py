@@ -19,10 +19,11 @@ from engine.model.batch import BoolArray, Column, Int64Array, concatenate_column
 from engine.model.interruption import require_room
 from engine.model.lazy_columns import LazyColumns
 from engine.model.source import Schema
+from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
 from engine.operators.places import Places, moments_at
 from engine.operators.relation import Relation
-from engine.stems.segment import SegmentColumn
+from engine.stems.segment import SegmentColumn, SegmentView
 
 WORKED_ON = 2
 """A column, and what is made of it: its sorted order, numbers of its values, its part of the answer."""
@@ -31,7 +32,11 @@ WORKED_ON = 2
 def rows_at(schema: Schema, places: Places) -> Relation:
     """The rows at these places, with the columns of the stream, each gathered when it is read."""
     total = sum(len(where) for _, where in places)
-    columns = LazyColumns(len(schema), lambda place: gather(place, schema, places, total))
+    columns = LazyColumns(
+        len(schema),
+        lambda place: gather(place, schema, places, total),
+        lambda place: pieces(place, schema, places),
+    )
     return Relation(columns, total, lambda: ordinals_of(places))
 
 
@@ -70,10 +75,40 @@ def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
     columns = [part.columns[place] for part, _ in places]
     tables = {column.strings for column in columns}
     if type_.kind is Kind.STRING and len(tables) != 1:
-        taken = zip(columns, places, strict=True)
-        require_room(WORKED_ON * sum(_string_bytes(column, len(where)) for column, (_, where) in taken))
-        return _strings_as_one(type_, place, places)
+        taken = pieces(place, schema, places)
+        if taken is None:
+            return Column.no_rows(type_)
+        require_room(WORKED_ON * sum(map(_used_bytes, taken)))
+        return concatenate_columns(type_, taken)
     require_room(WORKED_ON * total * type_.dtype.itemsize)
+    return _taken(type_, columns, places, total)
+
+
+def pieces(place: int, schema: Schema, places: Places) -> list[Column] | None:
+    """A column of strings as several: the rows that have their codes from one table are one. None: all are,
+    or it is another column. Strings are not copied.
+    """
+    if place >= len(schema) or schema.field(place).type.kind is not Kind.STRING:
+        return None
+    runs: list[tuple[list[SegmentColumn], list[tuple[SegmentView, Int64Array]]]] = []
+    for part in places:
+        column = part[0].columns[place]
+        if not runs or runs[-1][0][0].strings is not column.strings:
+            runs.append(([], []))
+        runs[-1][0].append(column)
+        runs[-1][1].append(part)
+    if len(runs) < 2:
+        return None
+    type_ = schema.field(place).type
+    require_room(type_.dtype.itemsize * sum(len(where) for _, where in places))
+    totals = (sum(len(where) for _, where in parts) for _, parts in runs)
+    return [
+        _taken(type_, columns, parts, total) for (columns, parts), total in zip(runs, totals, strict=True)
+    ]
+
+
+def _taken(type_: Type, columns: Sequence[SegmentColumn], places: Places, total: int) -> Column:
+    """The rows at these places of the columns of their parts, ``total`` of them, which have one table."""
     values = np.empty(total, type_.dtype)
     valid: BoolArray | None = None
     start = 0
@@ -89,18 +124,13 @@ def gather(place: int, schema: Schema, places: Places, total: int) -> Column:
     return Column(type_, values, valid, columns[0].strings if columns else None)
 
 
-def _string_bytes(column: SegmentColumn, n: int) -> int:
-    """Bytes of n strings of a column, by the average of its table, with their codes."""
-    table = column.strings
-    return 0 if table is None or not len(table) else n * (4 + table.used_bytes // len(table))
+def _used_bytes(column: Column) -> int:
+    """Bytes of the codes of a column, and of the strings that it may use, by the average of its table."""
+    table, n = column.strings, len(column)
+    if not isinstance(table, StringTable) or not len(table):
+        return column.values.nbytes
+    return column.values.nbytes + min(2 * n + 16, len(table)) * (4 + table.used_bytes // len(table))
 
 
 def _valid(column: SegmentColumn, where: Int64Array) -> BoolArray:
     return np.ones(len(where), np.bool_) if column.valid is None else column.valid[where]
-
-
-def _strings_as_one(type_: Type, place: int, places: Places) -> Column:
-    if not places:
-        return Column(type_, np.empty(0, np.int32), None, pa.array([], pa.string()))
-    taken = [part.columns[place].whole(part.n).take(where) for part, where in places]
-    return concatenate_columns(type_, taken)

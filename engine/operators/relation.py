@@ -102,6 +102,12 @@ class Relation:
             return Result(self.columns[expression.index], None)
         return evaluate(expression, self.columns, self.n)
 
+    def pieces(self, expression: ex.Expression) -> Sequence[Column] | None:
+        """The values of an expression as :meth:`engine.model.lazy_columns.LazyColumns.pieces` has them."""
+        if isinstance(expression, ex.Column) and isinstance(self.columns, LazyColumns):
+            return self.columns.pieces(expression.index)
+        return None
+
     def values_of(self, expressions: Iterable[ex.Expression]) -> tuple[list[Column], int]:
         """Columns of these expressions, NULL where a value is an error, and how many are."""
         columns, errors = [], 0

@@ -78,6 +78,41 @@ def test_an_answer_ends_where_there_is_no_memory_and_the_next_is_right(engine: E
             assert found["v"].to_numpy().tolist() == (seen // 2).tolist()
 
 
+def test_extremes_and_counts_of_strings_ask_for_no_strings(engine: Engine) -> None:
+    engine.register(
+        "extremes",
+        "SELECT v % 10 AS g, MIN(k) AS a, MAX(k) AS b, COUNT(k) AS n FROM s GROUP BY v % 10 ORDER BY g",
+    )
+    asked: list[int] = []
+    with bounded(asked.append):
+        found = engine.view().snapshot("extremes").table.to_pylist()
+    assert sum(asked) < 24 * ROWS  # numbers of the key, and no strings, whose bytes are as many again
+    seen = np.arange(ROWS - 1)
+    for row in found:
+        of_group = seen[seen // 2 % 10 == row["g"]]
+        assert row["n"] == len(of_group)
+        assert (row["a"], row["b"]) == tuple(f"key {i:07d} of many" for i in (of_group[0], of_group[-1]))
+
+
+def test_strings_that_are_few_ask_for_little() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream_strings, "GENERATION_STRINGS", 500)
+        made = small_engine()
+        made.create("CREATE STREAM s (k STRING, ts TIMESTAMP) WITH (timestamp = 'ts', retain = '1 day')")
+        made.register("few", "SELECT k, COUNT(*) AS n FROM s GROUP BY k")
+        schema = made.catalogue["s"].schema
+        for low in range(0, ROWS, BATCH_ROWS_MAX):
+            i = np.arange(low, min(ROWS, low + BATCH_ROWS_MAX))
+            texts = pa.array([f"{'long' * 50} {each // 100_000} {each % 400}" for each in i.tolist()])
+            columns = {"k": texts, "ts": pa.array(i, pa.timestamp("ms"))}
+            made.ingest("s", Batch.from_arrow(schema, pa.table(columns), np.zeros(len(i)), i, i), 10**9)
+    asked: list[int] = []
+    with bounded(asked.append):
+        found = made.view().snapshot("few").table
+    assert len(found) == 1_200
+    assert sum(asked) < 40 * ROWS  # the strings of the rows would be 200 bytes each
+
+
 def test_pairs_that_come_piece_by_piece_are_asked_for_once(engine: Engine) -> None:
     query = "SELECT COUNT(*) AS n FROM s a LEFT JOIN s b ON a.v = b.v AND a.x + b.x >= 0"
     engine.register("pieces", query)
