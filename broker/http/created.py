@@ -25,6 +25,8 @@ SAMPLE_WAIT_S = 2.0
 IDLE_TIMEOUT_SAFE_MS = 10_000
 """A producer, or a broker on a busy machine, may well pause for some seconds."""
 REASONS_TOLD = 3
+KAFKA_TIME = "_timestamp"
+"""The member by which a column has the time that Kafka has of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def topic_answer(kafka: dict[str, str], statement: CreateStream, before: TopicBe
             *_of_sample(found),
             *_of_seconds(stream, found),
             *_of_time(stream, partitions),
+            *_of_deletions(stream),
         ],
     }
 
@@ -173,5 +176,25 @@ def _of_time(stream: Stream, partitions: int) -> list[dict[str, Any]]:
             f"idle_timeout is {stream.idle_timeout_ms:,} ms and the topic has {partitions} partitions: one "
             "that pauses for so long no longer delays NOW, and its rows are late when it continues",
             f"choose at least {IDLE_TIMEOUT_SAFE_MS // 1_000} seconds, or leave it out (30 seconds)",
+        )
+    ]
+
+
+def _of_deletions(stream: Stream) -> list[dict[str, Any]]:
+    """A null value has no columns, so its time is the one that Kafka has of its record."""
+    if not stream.is_table or stream.timestamp_column is None:
+        return []
+    place = stream.schema.index(stream.timestamp_column)
+    assert place is not None
+    if stream.timestamp_column == KAFKA_TIME or stream.schema.field(place).path == (KAFKA_TIME,):
+        return []
+    return [
+        _warning(
+            "deletions_by_kafka_time",
+            f"rows come at their {stream.timestamp_column}, but a null value deletes at the time that Kafka "
+            "has of its record: where that is ahead of the rows' time, NOW is ahead too, and updates that "
+            "come after it are late",
+            "let producers give each record, deletions above all, the time of its row as Kafka's timestamp; "
+            f"or leave timestamp = '{stream.timestamp_column}' out, so that all is in the order of the topic",
         )
     ]

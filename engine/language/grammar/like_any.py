@@ -21,13 +21,14 @@ from engine.language.grammar.operators import balanced
 from engine.language.grammar.subqueries import starts_query
 from tureen.errors import SyntaxRefused
 
-QUANTIFIERS = ("ANY", "SOME", "ALL")
+JOINED = {"ANY": "OR", "SOME": "OR", "ALL": "AND"}
+"""What stands between the tests, by quantifier."""
 _MAKES: dict[str, Callable[..., Any]] = {"LIKE": exp.Like, "ILIKE": exp.ILike}
 
 
 def starts_like_any(cursor: Cursor, word: str) -> bool:
     """Whether patterns come next. word: the operator, which is behind."""
-    return word in _MAKES and cursor.word in QUANTIFIERS
+    return word in _MAKES and cursor.word in JOINED
 
 
 def parse_like_any(
@@ -46,6 +47,11 @@ def parse_like_any(
     with cursor.nested():
         patterns = cursor.listed(lambda: expression(cursor))
         cursor.expect(TokenType.R_PAREN, ") or a comma")
+    if cursor.word == "ESCAPE":
+        raise cursor.not_supported(
+            f"ESCAPE of {word} {quantifier} is not supported",
+            f"write s {word} 'a!%' ESCAPE '!' for each pattern, with {JOINED[quantifier]} between them",
+        )
     first = patterns[0]
     if len(patterns) == 1 and isinstance(first, nodes.Call) and first.args["name"] == "ARRAY":
         patterns = first.args["expressions"]

@@ -125,6 +125,20 @@ def test_seconds_of_long_ago_are_told(shared: Broker, name: str) -> None:
     assert late["reason"] == "late"
 
 
+def test_a_table_in_event_time_tells_when_its_deletions_are(shared: Broker, name: str) -> None:
+    def codes(table: str, columns: str, options: str) -> list[str]:
+        sql = f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, {columns}) WITH (topic = '{table}'{options})"
+        made = shared.http.post("/statements", json={"sql": sql})
+        assert made.status_code == 201, made.text
+        return [one["code"] for one in made.json()["warnings"]]
+
+    in_event_time = ", timestamp = 'ts'"
+    assert "deletions_by_kafka_time" in codes(f"{name}_a", "ts TIMESTAMP", in_event_time)
+    of_kafka = codes(f"{name}_b", "ts TIMESTAMP PATH '$._timestamp'", in_event_time)
+    assert "deletions_by_kafka_time" not in of_kafka
+    assert "deletions_by_kafka_time" not in codes(f"{name}_c", "ts TIMESTAMP", "")
+
+
 def test_topic_is_listed_inferred_created_and_read(shared: Broker, name: str) -> None:
     hostile = '"><img src=x onerror=alert(1)>'
     shared.admin.ensure_source_topic(name, 2)

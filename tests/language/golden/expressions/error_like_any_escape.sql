@@ -1,0 +1,1 @@
+SELECT * FROM flights WHERE dest LIKE ANY ('a!%%', 'b%') ESCAPE '!'
