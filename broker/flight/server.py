@@ -37,7 +37,7 @@ from broker.flight.rights import KEY, Callers, Handshakes
 from broker.flight.statement import Statement, parameter_schema
 from broker.postgres.answering import Answering, Services
 from broker.postgres.parameters import Value
-from broker.postgres.plans import Command, Copied, Nothing, Plan, Subscribed, known_plan_of
+from broker.postgres.plans import SHORT_TEXT, Command, Copied, Nothing, Plan, Subscribed, known_plan_of
 from broker.postgres.results import Done, Rows
 from broker.runtime.in_flight import InFlight
 from tureen.errors import LimitExceeded, NotSupported
@@ -237,7 +237,9 @@ class _Calls(flight.FlightServerBase):  # type: ignore[misc]
 
     def _planned(self, context: Any, statement: Statement) -> tuple[Plan, Answering]:
         relations = self._services.relations
-        plan = self.asking.wait(context, _done(partial(known_plan_of, statement.sql, relations)))
+        planned = partial(known_plan_of, statement.sql, relations)
+        is_short = len(statement.sql) <= SHORT_TEXT
+        plan = self.asking.wait(context, _done(planned) if is_short else asyncio.to_thread(planned))
         if isinstance(plan, Command | Copied):
             raise NotSupported(
                 "this statement is of PostgreSQL's protocol alone",

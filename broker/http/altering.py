@@ -83,13 +83,13 @@ class Alterations:
         if not isinstance(query, Query):
             raise NotSupported("only a SELECT can be a query's text", hint="CREATE and DROP are statements")
         same = newest.said == wording.said and merged == dict(newest.options) and entry.state != "ERROR"
-        goes_on = (same and newest is entry) or self._continues(entry, query, merged)
+        goes_on = (same and newest is entry) or await self._continues(entry, query, merged)
         return Altered(entry, merged, same, goes_on)
 
     def _understood(self, wording: Wording, options: dict[str, Any]) -> Statement:
         return self._node.directory.admitted(options, wording.sql, wording.parameters).read.statement
 
-    def _continues(self, entry: QueryEntry, query: Query, options: dict[str, Any]) -> bool:
+    async def _continues(self, entry: QueryEntry, query: Query, options: dict[str, Any]) -> bool:
         """Whether feeds go on with the difference of both answers."""
         directory = self._node.directory
         if entry.shard is None or entry.sql is None or entry.shard != directory.home_of(query.sources):
@@ -97,6 +97,6 @@ class Alterations:
         if query_options.is_paused(entry.options) or query_options.is_paused(options):
             return False
         with contextlib.suppress(TureenError):  # the text before may mean nothing any more
-            before = directory.parse(entry.sql, entry.parameters)
+            before = await self._node.understand(entry.sql, entry.parameters)
             return isinstance(before, Query) and continues(before, query, directory.streams())
         return False

@@ -40,6 +40,7 @@ from engine.model.query_name import NAME_OPTION
 from engine.model.source import Stream
 from engine.queries.definitions import Decision, Drop, create_of, decide, kind_of
 from topics.admin import refuse_own
+from topics.formats.kernels import kernels_of
 from topics.wording import Wording
 from tureen.errors import (
     BrokerUnavailable,
@@ -140,7 +141,7 @@ class Creations:
 
     async def _readable(self, stream: Stream) -> None:
         """Return once what reads its records is compiled. Raises ReaderBeingCompiled."""
-        formats = [one for one in (stream.format.value, stream.format.key) if one is not None]
+        formats = kernels_of(stream.format, has_registry=bool(self._settings.schema_registry_url))
         await self._inference.readers.ready(formats, self._settings.outcome_wait_ms / 1_000)
 
     async def _from_topic(self, statement: CreateFromTopic, operator: bool) -> Answer:

@@ -34,6 +34,8 @@ from tureen.statements import EXECUTED, SELECTS, is_select, keyword, registered_
 
 READING_WORDS = ("SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN")
 """First words of statements that give a table and change nothing."""
+SHORT_TEXT = 500
+"""Characters of a text whose plan is made on the event loop; that of a longer one is in another thread."""
 NOTHING_NAMED = "stream, table, view or query"
 
 

@@ -21,6 +21,7 @@ from broker.postgres.held import Cursor, Held, Portal, Prepared, RowsCursor
 from broker.postgres.messages import Field, Message, ProtocolViolation
 from broker.postgres.parameters import Value, decoded
 from broker.postgres.plans import (
+    SHORT_TEXT,
     Carried,
     Command,
     Copied,
@@ -37,9 +38,6 @@ from broker.postgres.settings import SessionSettings
 from engine.model.defects import refusal_of
 from tureen.errors import InternalError, LimitExceeded, NotSupported, TureenError
 from tureen.statements import keyword, placed
-
-SHORT_TEXT = 500
-"""Characters of a text that is read on the event loop; a longer one is in another thread."""
 
 log = logs.get()
 

@@ -19,6 +19,20 @@ from topics.formats.table import texts_of
 KERNELS: Mapping[str, Callable[..., Any]] = {"csv": read_csv, "avro": read_avro, "protobuf": read_protobuf}
 """By the format that they read."""
 
+
+def kernels_of(written: RecordFormat, *, has_registry: bool) -> list[str]:
+    """The formats whose kernels may read a topic's records. has_registry: events of Debezium, which are JSON
+    or Avro, may name schemas.
+
+    >>> kernels_of(RecordFormat("debezium"), has_registry=True), kernels_of(RecordFormat(), has_registry=True)
+    (['avro'], [])
+    """
+    named: list[str] = [one for one in (written.value, written.key) if one is not None and one in KERNELS]
+    if written.value == "debezium" and has_registry:
+        named.append("avro")
+    return named
+
+
 _AVRO = '{"type": "record", "name": "R", "fields": [{"name": "i", "type": "long"}]}'
 _PROTOBUF = 'syntax = "proto3"; message R { int64 i = 1; }'
 _RECORDS: Mapping[str, tuple[RecordFormat, bytes]] = {

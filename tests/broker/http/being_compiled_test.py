@@ -24,6 +24,22 @@ def readers(tmp_path: Path) -> Iterator[ReaderCompilation]:
     made.stop()
 
 
+def test_events_of_debezium_in_avro_are_waited_for_where_there_is_a_registry(
+    kafka: str, tmp_path: Path
+) -> None:
+    readers = ReaderCompilation({"avro": uncompiled(tmp_path).one}, WAITS)
+    readers.begin()
+    created = CREATE.replace("'{}'", "'debezium', changelog = TRUE")
+    try:
+        for registry, code in (("mock://r", "broker_unavailable"), ("", "topic_missing")):
+            loaded = settings.load(data_dir=tmp_path, outcome_wait_ms=200, schema_registry_url=registry)
+            with api_without_shards(loaded, kafka, readers, {}) as api:
+                reply = called(api, "127.0.0.1", "POST", "/sources", {"sql": created})
+                assert reply.json()["code"] == code, reply.text
+    finally:
+        readers.stop()
+
+
 def test_create_waits_within_bounds(kafka: str, tmp_path: Path, readers: ReaderCompilation) -> None:
     loaded = settings.load(data_dir=tmp_path, outcome_wait_ms=200)
     with api_without_shards(loaded, kafka, readers, {}) as api:
