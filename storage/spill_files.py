@@ -98,8 +98,8 @@ class SpillFiles:
                 f"rows are in {FILES_MAX:,} files, and no more can be mapped",
                 hint="make windows or RETAIN shorter",
             )
+        self._made()
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.directory, buffering=0) as file:
                 for place, array in zip(places, arrays, strict=True):
                     _write_at(file.fileno(), place, np.ascontiguousarray(array).view(np.uint8).data)
@@ -118,6 +118,22 @@ class SpillFiles:
             whole[place : place + array.nbytes].view(array.dtype).reshape(array.shape)
             for place, array in zip(places, arrays, strict=True)
         ]
+
+    def free_bytes(self) -> int:
+        """Bytes that the disk of the directory has left. Raises StoreFull where it cannot be made."""
+        disk = self._made()
+        return disk.f_bavail * disk.f_frsize
+
+    def _made(self) -> os.statvfs_result:
+        """Make the directory; its disk."""
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.statvfs(self.directory)
+        except OSError as error:
+            raise StoreFull(
+                f"rows cannot be written to {self.directory}: {error.strerror or error}",
+                hint="let it be a directory that this user may write to",
+            ) from None
 
     @property
     def nbytes(self) -> int:

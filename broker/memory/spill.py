@@ -7,7 +7,6 @@ that the disk could hold. What is spilled counts no more: its pages are the syst
 from __future__ import annotations
 
 import math
-import os
 import resource
 import threading
 from collections.abc import Sequence
@@ -136,18 +135,9 @@ class Spill:
                 f"spilled rows take all of their {self._bytes_max:,} bytes",
                 hint="raise TUREEN_SPILL_BYTES_MAX, or make windows or RETAIN shorter",
             )
-        directory = self._files.directory
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            disk = os.statvfs(directory)
-        except OSError as error:
+        if self._files.free_bytes() < nbytes + SPARE_BYTES:
             raise StoreFull(
-                f"rows cannot be written to {directory}: {error.strerror or error}",
-                hint="let it be a directory that this user may write to",
-            ) from None
-        if disk.f_bavail * disk.f_frsize < nbytes + SPARE_BYTES:
-            raise StoreFull(
-                f"the disk of {directory} has less than {SPARE_BYTES:,} bytes left",
+                f"the disk of {self._files.directory} has less than {SPARE_BYTES:,} bytes left",
                 hint="free some of it, or make windows or RETAIN shorter",
             )
 

@@ -70,7 +70,7 @@ def test_pages_leave_memory_and_come_back_when_they_are_read(tmp_path: Path) -> 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreFull, match="could not be written"):
+    with pytest.raises(StoreFull, match="cannot be written"):
         SpillFiles(tmp_path / "file" / "spill").write([np.arange(3)])
 
 
