@@ -176,7 +176,8 @@ def counted(one: dict[str, Any]) -> str:
     """What is counted of a function's calls, in words; empty where it was not called. one: of facts()."""
     if not one["rows"]:
         return ""
-    cost = "" if one["row_ns"] is None else f", {one['row_ns'] / 1_000:,.3g} µs each"
+    row_us = 0.0 if one["row_ns"] is None else one["row_ns"] / 1_000
+    cost = f", {row_us:,.0f} µs each" if row_us >= 100 else f", {row_us:.3g} µs each" if row_us else ""
     errors = "".join(f", {count:,} {reason}" for reason, count in sorted(one["errors"].items()))
     last = f" (last: {one['last_error']})" if one["last_error"] else ""
     return f"{one['rows']:,} rows{cost}{errors}{last}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.runtime.functions import facts, load
+from broker.runtime.functions import counted, facts, load
 from tests.broker.conftest import stream_sql
 from tests.broker.running import READY_S, Broker
 from tests.kafka import wait_until
@@ -123,6 +123,18 @@ def test_modules_that_everybody_can_write_are_refused(modules: Path) -> None:
         load(["shapes"], modules)
     with pytest.raises(SettingsError, match="functions_path"):
         load(["shapes"], modules / "missing")
+
+
+@pytest.mark.parametrize(
+    ("row_ns", "said"),
+    [(None, "7 rows"), (1_234_567.0, "7 rows, 1,235 µs each"), (1_234.5, "7 rows, 1.23 µs each")],
+)
+def test_what_a_row_takes_is_told_in_microseconds(row_ns: float | None, said: str) -> None:
+    one = {"rows": 7, "row_ns": row_ns, "errors": {}, "last_error": None}
+    assert counted(one) == said
+    errors = {"raised": 1_200, "late": 1}
+    assert counted(one | {"errors": errors, "last_error": "E"}) == f"{said}, 1 late, 1,200 raised (last: E)"
+    assert counted(one | {"rows": 0}) == ""
 
 
 def test_entry_points_are_loaded(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +252,7 @@ def test_queries_call_them_and_a_broken_module_stops_the_start(
     (roman,) = (row for row in shown if row[0] == "ROMAN")
     assert roman[1:3] == ["user", "ROMAN(BIGINT) -> STRING"]
     assert re.fullmatch(
-        r"\d+ rows, [\d.]+ µs each, \d+ raised \(last: ValueError at own_shapes.py:12\)", roman[3]
+        r"\d+ rows, [\d.,]+ µs each, \d+ raised \(last: ValueError at own_shapes.py:12\)", roman[3]
     )
     told = own.http.get("/metrics").text
     assert re.search(r'tureen_function_errors_total\{function="ROMAN",reason="raised"\} [1-9]', told)
