@@ -44,11 +44,10 @@ class SourceTransition:
         """The instant at which retention takes rows of these timestamps; FOREVER where it does not in this
         interval.
         """
-        gone = np.full(len(timestamps), FOREVER)
-        if self.retained_to_ms is not None:
-            taken = timestamps < self.retained_to_ms
-            gone[taken] = until_ms if self.retention_ms is None else timestamps[taken] + self.retention_ms + 1
-        return gone
+        if self.retained_to_ms is None:
+            return np.full(len(timestamps), FOREVER)
+        at = until_ms if self.retention_ms is None else timestamps + (self.retention_ms + 1)
+        return np.where(timestamps < self.retained_to_ms, at, FOREVER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ Row 0 was there before the transition and leaves at 11. A row that is there all 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -83,7 +83,8 @@ class Delta:
 
     def with_relation(self, relation: Relation) -> Delta:
         """Returns these pairs over rows with other columns."""
-        return replace(self, temporal=self.temporal.with_columns(relation.columns))
+        temporal = self.temporal.with_columns(relation.columns)
+        return Delta(temporal, self.starts, self.owners, self.ids, self.by_column)
 
     def take(self, rows: Int64Array) -> Delta:
         """The rows at these places, in that order."""

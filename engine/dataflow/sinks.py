@@ -284,6 +284,11 @@ class ChangeSink(Sink):
 
     def _given(self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int) -> Changes | None:
         reading = self._reading()
+        if self._operator == "istream" and len(self._taken) == 1 and self._copies is None:
+            coming = _coming(*self._taken[0], reading)
+            if coming is not None and not (self._limited and len(coming[0]) > context.limits.changes_max):
+                self._taken.clear()
+                return self._come(*coming, context, now_ms)
         found = _Found(self._taken, reading, self._operator)
         self._taken.clear()
         most = context.limits.changes_max if self._limited else int(found.counts.sum())
@@ -328,6 +333,36 @@ class ChangeSink(Sink):
             np.full(len(whose), now_ms),
             copies=copies,
         )
+
+    def _come(
+        self, rows: TemporalRelation, at: Int64Array, context: EvaluationContext, now_ms: int
+    ) -> Changes | None:
+        """All rows come to the only query, at these instants."""
+        n = len(rows)
+        if not n:
+            return None
+        columns = [column.to_arrow() for column in rows.relation.columns]
+        table = pa.Table.from_arrays(columns, schema=self._schema)
+        return Changes.of_one(
+            next(iter(self._columns)), table, np.ones(n, np.int8), context.transition.told(at), now_ms
+        )
+
+
+def _coming(delta: Delta, turn: Turn, reading: _Queries) -> tuple[TemporalRelation, Int64Array] | None:
+    """The rows that come to the only query there is, and when, in ms; None where there are others, where a
+    row that goes may take back one that comes, or where they stand in another order.
+    """
+    temporal, interval = delta.temporal, turn.interval
+    if not reading.reads_all(delta):
+        return None
+    went = interval.among(temporal.valid_to)
+    if went.any() and not by_retention(temporal.valid_to[went]).all():
+        return None
+    temporal = temporal.where(interval.among(temporal.valid_from))
+    at = temporal.valid_from
+    if by_retention(at).any() or (at[1:] < at[:-1]).any():
+        return None
+    return temporal, halved(at)
 
 
 def _too_many(limits: Limits, changes: int) -> LimitExceeded:
