@@ -3,7 +3,8 @@
 Records come a transaction's worth at a time, shared fairly among the streams that have some; the
 scheduler says which of these is the next (:mod:`broker.shard.turns`). Where few come,
 the shard *lingers*: the next are taken up some ms after these, so that one transaction has what all its
-streams brought meanwhile. It does not where more wait than were taken up.
+streams brought meanwhile. It does not where more wait than were taken up. Few records of several streams are
+read first, then all their steps are made, then what these write is encoded.
 
 What cannot be decoded, or comes late, goes into the same transaction as a letter to the topic for such; of a
 replica, which another shard has as well, only its home writes and counts that.
@@ -19,18 +20,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from confluent_kafka import Message
-
 from broker.archive.backfill import Backfills
 from broker.archive.notes import HistoryNotes
 from broker.base import logs
-from broker.base.placement import shard_of
 from broker.memory.levels import Level
 from broker.runtime.call_times import CALL_TIMES
+from broker.shard.accounting import account, is_home
 from broker.shard.context import ShardContext
 from broker.shard.grants import Grants, within_s
 from broker.shard.linger import Linger
-from broker.shard.outbox import Letter, Outgoing
+from broker.shard.outbox import Outgoing
 from broker.shard.quiet_streams import QuietStreams
 from broker.shard.saving import Saving
 from broker.shard.shedder import Shedder
@@ -45,14 +44,15 @@ from engine.overload.shed_order import ShedOrder
 from engine.sources.promise import check_promise
 from engine.views.view import View
 from topics.consumer import Range
-from topics.event_times import SECONDS, years_as_seconds
-from topics.letters import forwarded
 from tureen.errors import HeartbeatRefused, KafkaUnavailable
 
 TURNS_S = 0.25
 """A stream has a further step in a transaction only so long after its begin: where steps take long, those of
 other streams come first.
 """
+FEW_ROWS = 64
+"""Steps of so many records at most are made together with those of other streams."""
+
 log = logs.get()
 
 
@@ -149,15 +149,30 @@ class Ingestion:
         taken: Counter[SourceName] = Counter()
         by_name = {one.stream.name: one for one in ready}
         until_s = time.monotonic() + TURNS_S
+        together = self._linger.has_few and self._step_size.is_whole
+        together = together and not self._steps.engine.needs.preferring()
         for stream in by_name.values():
             self._offer(stream)
+        few: list[tuple[ReadStream, TakenRows]] = []
         while (name := self._turns.next(scheduler, time.perf_counter_ns())) is not None:
             if outgoing.caused >= self._steps.size.records or self._context.memory.look() >= Level.HOLD:
                 break
-            stream = by_name[SourceName(name)]
-            taken[stream.stream.name] += self._from_one(stream, outgoing)
+            stream, began_ns = by_name[SourceName(name)], time.perf_counter_ns()
+            came = self._poll(stream)
+            if came is not None:
+                taken[stream.stream.name] += came.count
+                if together and came.count <= FEW_ROWS and stream.calls.is_whole and not came.promises:
+                    few.append((stream, came))
+                else:
+                    self._make_together(few, outgoing)
+                    few = []
+                    calls_ns = CALL_TIMES.ns
+                    self._records(stream, came, outgoing)
+                    calls_s = (CALL_TIMES.ns - calls_ns) / 1e9
+                    self._took(stream, came, time.perf_counter_ns() - began_ns, calls_s)
             if taken[stream.stream.name] < share and time.monotonic() < until_s:
                 self._offer(stream)
+        self._make_together(few, outgoing)
         return taken.total()
 
     def _offer(self, stream: ReadStream) -> None:
@@ -166,23 +181,35 @@ class Ingestion:
         if intake is not None and intake.is_ready:
             self._turns.offer(self._steps.engine, stream.stream.name, *intake.waiting, time.perf_counter_ns())
 
-    def _from_one(self, stream: ReadStream, outgoing: Outgoing) -> int:
-        """Make a step of what came of one stream; of how many records."""
+    def _poll(self, stream: ReadStream) -> TakenRows | None:
+        """What came of one stream, for one step."""
         self._linger.takes()
         self._quiet.came(stream)
-        began_ns = time.perf_counter_ns()
-        name, engine = stream.stream.name, self._steps.engine
-        rows_max, calls_ns = min(self._step_size.rows, stream.calls.rows), CALL_TIMES.ns
-        shedding, rows = self.shedder.shedding(engine, name, rows_max)
-        taken = self._streams.poll(stream, rows, shedding)
-        if taken is None:
-            return 0
-        self._records(stream, taken, outgoing)
-        stream.calls.stepped(taken.count, (CALL_TIMES.ns - calls_ns) / 1e9)
-        spent_ns = time.perf_counter_ns() - began_ns
-        self._turns.ran(engine.scheduler, name, taken.size, spent_ns)
-        self.shedder.took(name, taken, spent_ns)
-        return taken.count
+        rows_max = min(self._step_size.rows, stream.calls.rows)
+        shedding, rows = self.shedder.shedding(self._steps.engine, stream.stream.name, rows_max)
+        return self._streams.poll(stream, rows, shedding)
+
+    def _took(self, stream: ReadStream, taken: TakenRows, spent_ns: int, calls_s: float) -> None:
+        """A step of one stream took so long, and calls of users' functions in it."""
+        stream.calls.stepped(taken.count, calls_s)
+        self._turns.ran(self._steps.engine.scheduler, stream.stream.name, taken.size, spent_ns)
+        self.shedder.took(stream.stream.name, taken, spent_ns)
+
+    def _make_together(self, few: Sequence[tuple[ReadStream, TakenRows]], outgoing: Outgoing) -> None:
+        """Make steps of few records of some streams, which promise nothing. The time is divided evenly."""
+        if not few:
+            return
+        began_ns, caused, calls_ns = time.perf_counter_ns(), outgoing.caused, CALL_TIMES.ns
+        results = self._steps.make_together([(taken.body, taken.ranges) for _, taken in few], outgoing)
+        for (stream, taken), result in zip(few, results, strict=True):
+            self._stepped(stream, taken)
+            account(self._context, taken, [], result, result.entered, outgoing)
+        rows = sum(len(taken.messages) for _, taken in few)
+        self._step_size.stepped(rows, outgoing.caused - caused, self._steps.size.records)
+        spent_ns = (time.perf_counter_ns() - began_ns) // len(few)
+        calls_s = (CALL_TIMES.ns - calls_ns) / 1e9 / len(few)
+        for stream, taken in few:
+            self._took(stream, taken, spent_ns, calls_s)
 
     def queues(self) -> list[tuple[SourceName, StreamQueue]]:
         """What waits of each stream that had records. Any thread."""
@@ -292,61 +319,28 @@ class Ingestion:
         name = stream.stream.name
         result = self._steps.make(Heartbeat(name, lagging, grant=granted), outgoing)
         stream.pace.stepped(self._steps.clock_ms, (), lagging)
-        if self._is_home(name):
+        if is_home(self._context, name):
             self._context.counts.entered[name] += result.entered
         if result.entered:
             self._saving.changed()
         return result.spent
 
-    def _is_home(self, name: str) -> bool:
-        """Whether a stream that is read here is no replica."""
-        return shard_of([name], self._context.settings.shards) == self._context.number
-
     def _records(self, stream: ReadStream, taken: TakenRows, outgoing: Outgoing) -> None:
-        name = stream.stream.name
         caused = outgoing.caused
         below, refused = self._promised(stream.stream, taken) if taken.promises else ({}, [])
         body = replace(taken.body, unreadable=taken.body.unreadable + len(refused)) if refused else taken.body
         result = self._granted(body, outgoing, taken.ranges)
-        stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
-        self._saving.changed(len(taken.messages))
-        entered = result.entered + (
-            self._promise(stream, below, taken.body.lagging, outgoing) if below else 0
-        )
-        if self._is_home(name):
-            self._forward(taken, refused, result, outgoing)
-            self._count(taken, refused, result, entered)
+        self._stepped(stream, taken)
+        entered = result.entered
+        if below:
+            entered += self._promise(stream, below, taken.body.lagging, outgoing)
+        account(self._context, taken, refused, result, entered, outgoing)
         self._step_size.stepped(len(taken.messages), outgoing.caused - caused, self._steps.size.records)
 
-    def _forward(
-        self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, outgoing: Outgoing
-    ) -> None:
-        """Letters of what was read and is no row of its stream."""
-        names = self._context.settings.names
-        for place, reason in (*taken.bad, *refused):
-            outgoing.letters.append(self._letter(names.dead_letters, taken.messages[place], reason))
-        for refusal in result.rejected:
-            message = taken.messages[taken.rows[refusal.row]]
-            outgoing.letters.append(self._letter(names.dead_letters, message, refusal.reason))
-        like_seconds = years_as_seconds(taken.body.batch.timestamp[list(result.late)])
-        for row, looks_so in zip(result.late, like_seconds.tolist(), strict=True):
-            reason = f"late; the timestamp {SECONDS}" if looks_so else "late"
-            outgoing.letters.append(self._letter(names.late, taken.messages[taken.rows[row]], reason))
-
-    def _count(
-        self, taken: TakenRows, refused: Sequence[tuple[int, str]], result: StepResult, entered: int
-    ) -> None:
-        name, shed, counts = taken.body.source, taken.body.shed, self._context.counts
-        counts.records[name] += taken.count
-        if shed is not None:
-            counts.shed[name] += taken.count
-            counts.unread[name] += shed.unread
-        counts.bytes[name] += taken.size
-        counts.read(name, taken.body.batch)
-        counts.entered[name] += entered
-        counts.late[name] += len(result.late)
-        counts.dead_letters[name] += len(taken.bad) + len(refused) + len(result.rejected)
-        counts.heartbeats[name] += len(taken.promises) - len(refused)
+    def _stepped(self, stream: ReadStream, taken: TakenRows) -> None:
+        """A step of a stream's records was made."""
+        self._saving.changed(len(taken.messages))
+        stream.pace.stepped(self._steps.clock_ms, taken.body.batch.partitions(), taken.body.lagging)
 
     def _granted(self, body: Records, outgoing: Outgoing, read: Sequence[Range]) -> StepResult:
         """Make a step of records, with a grant where there are queries with a preference."""
@@ -386,7 +380,3 @@ class Ingestion:
         result = self._steps.make(body, outgoing)
         stream.pace.stepped(self._steps.clock_ms, raised, lagging)
         return result.entered
-
-    def _letter(self, topic: str, message: Message, reason: str) -> Letter:
-        value, key, headers = forwarded(message, reason, self._context.settings.record_bytes_max)
-        return Letter(topic, value, key, headers=headers)

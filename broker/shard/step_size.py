@@ -50,6 +50,11 @@ class StepSize:
         self._rows_min = min(ROWS_MIN, rows_max)
         self.rows = rows_max
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether steps cause so little that they may have as many rows as is set."""
+        return self.rows == self._rows_max
+
     def stepped(self, rows: int, told: int, told_max: int) -> None:
         """A step of so many rows caused so many records; told_max: more should not be."""
         if told > told_max:
@@ -63,6 +68,11 @@ class CallSize:
 
     def __init__(self, rows_max: int) -> None:
         self.rows = self._rows_max = rows_max
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether calls take so little that steps may have as many rows as is set."""
+        return self.rows == self._rows_max
 
     def stepped(self, rows: int, calls_s: float) -> None:
         """A step of so many rows had calls that took so long. One row is always taken up."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from broker.base import logs
 from broker.base.placement import shard_of
@@ -39,6 +39,7 @@ from engine.model.step import (
     Body,
     OutputWritten,
     Position,
+    Records,
     Register,
     Step,
     StepResult,
@@ -48,7 +49,7 @@ from engine.model.step import (
 from topics.consumer import Range
 from topics.journal import Deferral, HistoryNamed, encode_step
 from topics.outputs import AWAITED
-from topics.results import Records
+from topics.results import Records as ResultRecords
 from topics.sizes import RECORD_OVERHEAD_BYTES
 from tureen.errors import ChangesBroken, InternalError, TureenError
 
@@ -62,6 +63,19 @@ RECORD_BYTES = 256
 """Bytes that a record is assumed to have before any was made."""
 
 log = logs.get()
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A step that the engine went through, and of which nothing is written yet. body: as it was asked for.
+    read, dropped: as for :meth:`Steps.make`.
+    """
+
+    step: Step
+    body: Body
+    result: StepResult
+    read: Sequence[Range] | HistoryNamed
+    dropped: frozenset[str]
 
 
 class Steps:
@@ -137,6 +151,28 @@ class Steps:
         """Apply a step and add what it writes. read: where its rows can be read again. dropped: queries of
         whose changes nothing more is written. Raises Interrupted.
         """
+        made = self._applied(body, read, dropped)
+        self._let_go(self._written_with(made, outgoing), outgoing)
+        self.end_failed(outgoing)
+        return made.result
+
+    def make_together(
+        self, bodies: Iterable[tuple[Records, Sequence[Range]]], outgoing: Outgoing
+    ) -> list[StepResult]:
+        """Apply steps of few records of several streams, then add what all of them write, in their order:
+        code that does the same for each is still in the caches. Queries whose changes cannot be told go after
+        the last. bodies: with where their rows can be read again. Raises Interrupted.
+        """
+        made = [self._applied(body, read) for body, read in bodies]
+        broken = [name for one in made for name in self._written_with(one, outgoing)]
+        self._let_go(tuple(dict.fromkeys(broken)), outgoing)
+        self.end_failed(outgoing)
+        return [one.result for one in made]
+
+    def _applied(
+        self, body: Body, read: Sequence[Range] | HistoryNamed = (), dropped: frozenset[str] = frozenset()
+    ) -> _Applied:
+        """The engine goes through a step."""
         self._context.pulse.beat(doing(body))
         self.clock_ms = self.now_ms()
         last = self.engine.position
@@ -160,10 +196,15 @@ class Steps:
                 case Allocate(allotments):
                     left = tuple(one for one in allotments if one[0] not in result.failed)
                     step = replace(step, body=Allocate(left))
+        return _Applied(step, body, result, read, dropped)
+
+    def _written_with(self, made: _Applied, outgoing: Outgoing) -> tuple[str, ...]:
+        """Add what a step writes; the queries whose changes cannot be told, which are to go."""
+        step, body, result, dropped = made.step, made.body, made.result, made.dropped
         self.pending.drop(dropped)
         emitted = self._emitted(body, result, outgoing)
         deferral = Deferral(emitted.deferral.later, emitted.deferral.rows, dropped)
-        key, value = encode_step(step, result, read, deferral)
+        key, value = encode_step(step, result, made.read, deferral)
         outgoing.letters.append(Letter(self._context.settings.names.steps, value, key, self._context.number))
         self._tell_violations(result, outgoing)
         outgoing.last = step.position
@@ -178,9 +219,7 @@ class Steps:
         outgoing.tell(emitted.records)
         outgoing.deferred += emitted.deferral.rows
         self.pending.put(emitted.later)
-        self._let_go(emitted.broken, outgoing)
-        self.end_failed(outgoing)
-        return result
+        return emitted.broken
 
     def end_failed(self, outgoing: Outgoing) -> None:
         """Let queries go whose own work failed by a defect. Raises Interrupted."""
@@ -244,7 +283,7 @@ class Steps:
             self.make(Written(tuple(done.values())), outgoing)
         self._let_go(self._emission.give_up(broken), outgoing)
 
-    def _written(self, portion: Portion, changes: Changes) -> Records:
+    def _written(self, portion: Portion, changes: Changes) -> ResultRecords:
         while True:
             try:
                 records = self._emission.written(portion, changes)
