@@ -147,7 +147,7 @@ def subwindows(rng: np.random.Generator, retained: int, times: int) -> dict[str,
         for place, part in enumerate(PARTS):
             name = f"q{number % LENGTHS * len(PARTS) + place}"
             began = time.perf_counter()
-            answer = view.snapshot(name, at_ms=at_ms)
+            answer = view.snapshot(name, at=at_ms)
             ended = time.perf_counter()
             if number >= LENGTHS:  # the first of each length warm up
                 seconds.append(ended - began)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tureen.errors import TureenError
     from tureen.facts import QueryStatus, Source
     from tureen.live import LiveAnswer
+    from tureen.period import Period
     from tureen.protocol import new_handle, query_id
     from tureen.snapshot import Snapshot
     from tureen.texts import Template
@@ -40,6 +41,7 @@ _HOMES = {
     "Listing": "tureen.answers",
     "LiveAnswer": "tureen.live",
     "Matches": "tureen.answers",
+    "Period": "tureen.period",
     "ProgressEvent": "tureen.changes",
     "Query": "tureen.client",
     "QueryStatus": "tureen.facts",
@@ -69,6 +71,7 @@ __all__ = [
     "Listing",
     "LiveAnswer",
     "Matches",
+    "Period",
     "ProgressEvent",
     "Query",
     "QueryStatus",

@@ -28,10 +28,11 @@ from tureen.facts import QueryStatus, Source
 from tureen.folding import ROWS_MAX
 from tureen.http_client import AsyncHttp
 from tureen.live import AsyncLiveAnswer
+from tureen.period import At, asked_at
 from tureen.protocol import Handle, SnapshotFormat, new_handle
 from tureen.query import Handled
 from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
-from tureen.texts import Said, published, published_many, said_of, unconfirmed
+from tureen.texts import Said, period_said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication
 
 
@@ -42,8 +43,8 @@ class AsyncQuery(Handled["AsyncClient"]):
         """How it stands now. Raises UnknownQuery."""
         return await self._client.status(self.handle)
 
-    async def snapshot(self, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
-        """Its answer now, or as of an earlier instant: :meth:`AsyncClient.snapshot`."""
+    async def snapshot(self, at: At = None, *, archive: bool | None = None) -> Snapshot:
+        """Its answer now, or as of an earlier instant, or over a period: :meth:`AsyncClient.snapshot`."""
         return await self._client.snapshot(self.handle, at=at, archive=archive)
 
     async def difference(
@@ -211,18 +212,19 @@ class AsyncClient:
         *,
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
-        at: Instant | None = None,
+        at: At = None,
         archive: bool | None = None,
         wait: float = WAIT_DEFAULT_S,
     ) -> Snapshot:
         """The answer of a SELECT, once: it stands no longer than that takes, also where the task is
         cancelled. Raises as :meth:`tureen.Client.ask`."""
-        publication = published(said_of(sql, template, parameters), new_handle(), ONCE)
+        said, period = period_said(said_of(sql, template, parameters))
+        publication = published(said, new_handle(), ONCE)
         try:
             (query,) = await self._register([publication], wait)
             if query.error is not None:
                 raise query.error
-            return await query.snapshot(at, archive=archive)
+            return await query.snapshot(at if period is None else period, archive=archive)
         finally:
             with contextlib.suppress(UnknownQuery):
                 await self.unregister(publication.handle)
@@ -235,9 +237,7 @@ class AsyncClient:
         """How a query stands. Raises UnknownQuery."""
         return await self._http.run(calls.status(handle))
 
-    async def snapshot(
-        self, handle: str, at: Instant | None = None, *, archive: bool | None = None
-    ) -> Snapshot:
+    async def snapshot(self, handle: str, at: At = None, *, archive: bool | None = None) -> Snapshot:
         """The answer of a query; at, archive: as :meth:`tureen.Client.snapshot`.
 
         Raises UnknownQuery, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
@@ -258,16 +258,10 @@ class AsyncClient:
         return await self._http.run(calls.difference(handle, instant_ms(since), until_ms, archive, limit))
 
     async def fetch(
-        self,
-        handle: str,
-        form: SnapshotFormat,
-        at: Instant | None = None,
-        *,
-        archive: bool | None = None,
+        self, handle: str, form: SnapshotFormat, at: At = None, *, archive: bool | None = None
     ) -> Reply:
-        """The answer as bytes in a format, as the broker wrote them. Raises as :meth:`snapshot`."""
-        at_ms = None if at is None else instant_ms(at)
-        return await self._http.run(calls.snapshot(handle, form, at_ms, archive))
+        """The answer as bytes in a format, as the broker wrote them: :meth:`tureen.Client.fetch`."""
+        return await self._http.run(calls.snapshot(handle, form, asked_at(at), archive))
 
     def changes(self, handle: str, since: str | None = None, **options: Unpack[Options]) -> AsyncChangeFeed:
         """The answer of a query, then its changes as they come; or those behind a position."""

@@ -17,6 +17,7 @@ from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
 from tureen.errors import BrokerUnavailable, TureenError, UnknownEntity, UnknownQuery
 from tureen.exchange import Request, Talk, ask, json_of
 from tureen.facts import QueryStatus, Source
+from tureen.period import Period
 from tureen.protocol import SnapshotFormat
 from tureen.snapshot import Reply
 from tureen.transport import Progress, Publication
@@ -247,12 +248,17 @@ def trace(source: str, partition: int, offset: int, limit: int) -> Talk[Mapping[
 
 
 def snapshot(
-    handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+    handle: str,
+    form: SnapshotFormat,
+    at: int | Period | None,
+    archive: bool | None = None,
 ) -> Talk[Reply]:
     """GET /queries/{handle}/snapshot."""
     params: dict[str, str | int] = {"format": form}
-    if at_ms is not None:
-        params["at"] = at_ms
+    if isinstance(at, Period):
+        params |= at.as_dict()
+    elif at is not None:
+        params["at"] = at
     if archive is not None:
         params["archive"] = str(archive).lower()
 

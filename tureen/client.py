@@ -37,10 +37,11 @@ from tureen.facts import QueryStatus, Source
 from tureen.folding import ROWS_MAX
 from tureen.http_client import HttpTransport
 from tureen.live import LiveAnswer
+from tureen.period import At, asked_at
 from tureen.protocol import Handle, SnapshotFormat, new_handle
 from tureen.query import Handled
 from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
-from tureen.texts import Said, published, published_many, said_of, unconfirmed
+from tureen.texts import Said, period_said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication, Transport
 
 URL_DEFAULT = "http://127.0.0.1:8080"
@@ -59,8 +60,8 @@ class Query(Handled["Client"]):
         """How it stands now. Raises UnknownQuery."""
         return self._client.status(self.handle)
 
-    def snapshot(self, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
-        """Its answer now, or as of an earlier instant: :meth:`Client.snapshot`."""
+    def snapshot(self, at: At = None, *, archive: bool | None = None) -> Snapshot:
+        """Its answer now, or as of an earlier instant, or over a period: :meth:`Client.snapshot`."""
         return self._client.snapshot(self.handle, at=at, archive=archive)
 
     def difference(
@@ -269,21 +270,23 @@ class Client:
         *,
         template: str | Select | None = None,
         parameters: Sequence[Parameter] | Mapping[str, Parameter] | None = None,
-        at: Instant | None = None,
+        at: At = None,
         archive: bool | None = None,
         wait: float = WAIT_DEFAULT_S,
     ) -> Snapshot:
         """The answer of a SELECT, once: it stands no longer than that takes.
 
         Arguments as those of :meth:`register` and :meth:`snapshot`; raises what they raise, and UnknownSource
-        where the stream does not exist.
+        where the stream does not exist. A text that ends with FOR SYSTEM_TIME FROM a TO b asks for that
+        period.
         """
-        publication = published(said_of(sql, template, parameters), new_handle(), ONCE)
+        said, period = period_said(said_of(sql, template, parameters))
+        publication = published(said, new_handle(), ONCE)
         try:
             (query,) = self._register([publication], wait)
             if query.error is not None:
                 raise query.error
-            return query.snapshot(at, archive=archive)
+            return query.snapshot(at if period is None else period, archive=archive)
         finally:
             with contextlib.suppress(UnknownQuery):
                 self.unregister(publication.handle)
@@ -296,14 +299,14 @@ class Client:
         """How a query stands. Raises UnknownQuery."""
         return self._way.status(handle)
 
-    def snapshot(self, handle: str, at: Instant | None = None, *, archive: bool | None = None) -> Snapshot:
+    def snapshot(self, handle: str, at: At = None, *, archive: bool | None = None) -> Snapshot:
         """The answer of a query.
 
         at: an earlier instant, as ms since 1970, a date, a datetime or ISO 8601, in UTC where it names no
-        time zone: the answer of then, over the rows as known now. archive: True completes an answer whose
-        windows reach back further than what is retained by rows of the broker's archive; False never goes
-        there. By default only ``at`` does, where it lies too far back for what is retained. Such an answer
-        takes as long as reading them does.
+        time zone: the answer of then, over the rows as known now; or a :class:`tureen.Period`, which says
+        what comes then. archive: True completes an answer whose windows reach back further than what is
+        retained by rows of the broker's archive; False never goes there. By default only ``at`` does, where
+        it lies too far back for what is retained. Such an answer takes as long as reading them does.
 
         Raises UnknownQuery, InstantRefused, InstantOutOfRange, LimitExceeded, HistoryUnavailable.
         """
@@ -328,15 +331,10 @@ class Client:
         return self._http.run(calls.difference(handle, instant_ms(since), until_ms, archive, limit))
 
     def fetch(
-        self,
-        handle: str,
-        form: SnapshotFormat,
-        at: Instant | None = None,
-        *,
-        archive: bool | None = None,
+        self, handle: str, form: SnapshotFormat, at: At = None, *, archive: bool | None = None
     ) -> Reply:
         """The answer as bytes in a format, as the broker wrote them. Raises as :meth:`snapshot`."""
-        return self._way.snapshot(handle, form, None if at is None else instant_ms(at), archive)
+        return self._way.snapshot(handle, form, asked_at(at), archive)
 
     def changes(self, handle: str, since: str | None = None, **options: Unpack[Options]) -> ChangeFeed:
         """The answer of a query, then its changes as they come, by HTTP; or those behind a position.

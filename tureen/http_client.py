@@ -16,6 +16,7 @@ import httpx
 from tureen import calls
 from tureen.exchange import Heard, Pause, Request, Talk, settings, steps
 from tureen.facts import QueryStatus, Source
+from tureen.period import Period
 from tureen.protocol import SnapshotFormat
 from tureen.snapshot import Reply
 from tureen.transport import Progress, Publication
@@ -83,9 +84,9 @@ class HttpTransport:
         self.run(calls.unregister(handle))
 
     def snapshot(
-        self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+        self, handle: str, form: SnapshotFormat, at: int | Period | None, archive: bool | None = None
     ) -> Reply:
-        return self.run(calls.snapshot(handle, form, at_ms, archive))
+        return self.run(calls.snapshot(handle, form, at, archive))
 
     def close(self) -> None:
         self.connections.close()

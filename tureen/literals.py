@@ -34,7 +34,7 @@ QUOTED = frozenset(_WORDS.split())
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _DURATION = re.compile(r"\s*\d+\s+[a-z]+(?:\s+\d+\s+[a-z]+)*\s*", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"""(?P<quoted> '(?:[^']|'')*' | "(?:[^"]|"")*" ) | (?P<comment> --[^\n]* | /\*.*?\*/ )
+    r"""(?P<quoted> '(?:[^']|'')*' | "(?:[^"]|"")*" ) | (?P<comment> --[^\n\r]* | /\*.*?\*/ )
       | (?P<stray> ['";] | /\* ) | (?P<opens> [(\[] ) | (?P<closes> [)\]] ) | (?P<value> \? )""",
     re.VERBOSE | re.DOTALL,
 )

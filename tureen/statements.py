@@ -33,7 +33,7 @@ EXECUTED = frozenset(
 SELECTS = frozenset({"SELECT", "WITH", "ISTREAM", "DSTREAM", "RSTREAM"})
 """What a query begins with."""
 
-_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*|;""")
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n\r]*|/\*|;""")
 _COMMENT = re.compile(r"/\*|\*/")
 _EMIT = re.compile(r"\bEMIT\s+CHANGES\b", re.IGNORECASE)
 _INTO = re.compile(r"\bEMIT\s+CHANGES\s+INTO\b\s*(\w*)", re.IGNORECASE)
@@ -117,6 +117,21 @@ def _bare(text: str) -> str:
         parts.append(text[begin:start])
         begin = end
     return " ".join([*parts, text[begin:]])
+
+
+def blanked(text: str, *, strings: bool = True) -> str:
+    """A text of the same length with blanks in the place of comments and semicolons, and of strings and
+    quoted names where those are to go, too.
+
+    >>> blanked("a 'b' /* c */ d;"), blanked("a 'b' /* c */ d;", strings=False)
+    ('a             d ', "a 'b'         d ")
+    """
+    parts, begin = [], 0
+    for start, end in _tokens(text):
+        kept = not strings and text[start] in "'\""
+        parts += [text[begin:start], text[start:end] if kept else re.sub(r"[^\n]", " ", text[start:end])]
+        begin = end
+    return "".join([*parts, text[begin:]])
 
 
 def keyword(sql: str) -> str:

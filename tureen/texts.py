@@ -9,6 +9,7 @@ from typing import Any
 
 from tureen.builder import Select
 from tureen.errors import KafkaUnavailable
+from tureen.period import Period, period_of
 from tureen.protocol import Handle, new_handle
 from tureen.transport import Parameter, Publication
 
@@ -63,6 +64,16 @@ def said_of(
     if sql is None or template is not None or parameters is not None:
         raise TypeError("give a text, or template= and parameters=")
     return sql
+
+
+def period_said(said: Said) -> tuple[Said, Period | None]:
+    """What was said without the period that ends its text; None: it has none. Raises SyntaxRefused."""
+    text = text_of(said.sql if isinstance(said, Template) else said)
+    found = period_of(text)
+    if found is None:
+        return said, None
+    sql, period = found
+    return (Template(sql, said.parameters) if isinstance(said, Template) else sql), period
 
 
 @contextmanager

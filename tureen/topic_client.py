@@ -34,6 +34,7 @@ from tureen.errors import (
     UnknownQuery,
 )
 from tureen.facts import QueryStatus, Source, error_from
+from tureen.period import Period
 from tureen.protocol import (
     HEADER_CHUNK,
     HEADER_CHUNKS,
@@ -221,7 +222,7 @@ class TopicTransport:
         return UnknownQuery()
 
     def snapshot(
-        self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+        self, handle: str, form: SnapshotFormat, at: int | Period | None, archive: bool | None = None
     ) -> Reply:
         """Raises UnknownQuery, InstantOutOfRange, LimitExceeded; BrokerUnavailable when no answer comes."""
         consumer = self._reply_consumer()
@@ -229,7 +230,7 @@ class TopicTransport:
         request = {
             "handle": handle,
             "format": form,
-            "at": at_ms,
+            "at": at.as_dict() if isinstance(at, Period) else at,
             "archive": archive,
             "reply_to": self._reply_to,
             "correlation_id": correlation,

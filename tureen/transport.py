@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any, Protocol
 
 from tureen.facts import QueryStatus, Source
+from tureen.period import Period
 from tureen.protocol import Handle, SnapshotFormat
 from tureen.snapshot import Reply
 
@@ -93,7 +94,7 @@ class Transport(Protocol):
         """A handle, or a public id. Raises UnknownQuery where the way there can tell."""
 
     def snapshot(
-        self, handle: str, form: SnapshotFormat, at_ms: int | None, archive: bool | None = None
+        self, handle: str, form: SnapshotFormat, at: int | Period | None, archive: bool | None = None
     ) -> Reply:
         """Arguments as :meth:`tureen.Client.fetch`. Raises UnknownQuery, InstantOutOfRange, LimitExceeded."""
 

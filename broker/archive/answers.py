@@ -4,9 +4,10 @@ The retained part is that of a view, so the answer is true at the view's positio
 before its history boundary come from the archive; where the archive has yet to receive some of them, the
 answer is refused and not given without them. No shard waits, and nothing of it is touched.
 
-For an earlier instant a stream's rows up to that instant are read, so its distance from NOW costs nothing. Of
-a table all versions are read where its past matters: it is asked for before what it retains, or rows are
-joined with the version of their own instant; if the archive has them all, else it is taken as it stands.
+For an earlier instant a stream's rows up to that instant are read, for a period those up to its end, so the
+distance from NOW costs nothing. Of a table all versions are read where its past matters: it is asked for
+before what it retains, or rows are joined with the version of their own instant; if the archive has them all,
+else it is taken as it stands.
 
 Rows that came too late for the stream are in the archive, and so in these answers.
 
@@ -33,6 +34,7 @@ from broker.archive.history_boundary import HistoryBoundary
 from broker.base.settings import Settings
 from engine.model.answer import Answer
 from engine.model.batch import Batch
+from engine.model.period import At, instants_of
 from engine.model.source import SourceName
 from engine.views.recompute import History, needed_from
 from engine.views.view import View
@@ -111,7 +113,7 @@ class ArchiveAnswers:
         finally:
             self.waiting -= 1
 
-    def answer(self, view: View, query_id: str, at_ms: int | None, rows_max: int) -> ArchiveAnswer:
+    def answer(self, view: View, query_id: str, at: At, rows_max: int) -> ArchiveAnswer:
         """In a thread of :attr:`pool`.
 
         Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded, HistoryUnavailable, NotArchived,
@@ -119,12 +121,13 @@ class ArchiveAnswers:
         """
         budget = _Budget(self._settings)
         now_ms = view.now_ms(query_id)
-        if now_ms is None or (at_ms is not None and at_ms > now_ms):
+        instants = None if now_ms is None else instants_of(at, now_ms)
+        if now_ms is None or instants is None:
             return ArchiveAnswer(
-                view.snapshot(query_id, at_ms=at_ms, rows_max=rows_max), 0, None
+                view.snapshot(query_id, at, rows_max=rows_max), 0, None
             )  # says what is wrong
         standing = view.standing[query_id]
-        instant_ms = now_ms if at_ms is None else at_ms
+        instant_ms, last_ms = instants
         histories: dict[SourceName, History] = {}
         earliest_ms: int | None = None
         for name, from_ms in needed_from(standing.query, instant_ms).items():
@@ -133,7 +136,7 @@ class ArchiveAnswers:
                 continue
             if stream.is_table and stream.retroactive and instant_ms >= boundary_ms:
                 continue
-            before_ms = boundary_ms if stream.is_table else min(boundary_ms, instant_ms + 1)
+            before_ms = boundary_ms if stream.is_table else min(boundary_ms, last_ms + 1)
             boundary = boundary_at(stream, view, before_ms, time.time_ns() // 1_000_000)
             archived = self._archived(boundary)
             if archived is None:
@@ -148,7 +151,7 @@ class ArchiveAnswers:
             rows = self._rows(archived, boundary, first_ms, budget)
             histories[name] = History(rows, None if whole else min(first_ms, boundary_ms))
         try:
-            answer = view.afresh(query_id, histories, at_ms=at_ms, rows_max=rows_max)
+            answer = view.afresh(query_id, histories, at=at, rows_max=rows_max)
         except InstantOutOfRange as refused:
             hint = "older rows of the query's sources are not archived"
             raise InstantOutOfRange(

@@ -107,8 +107,10 @@ class Replies:
             raise UnknownQuery()
         if form not in FORMATS:
             raise MalformedRecord("there is no format of that name", hint=f"use one of {', '.join(FORMATS)}")
-        if at is not None and not isinstance(at, (int, str)):
-            raise MalformedRecord("at is an instant: ms since 1970, or ISO 8601")
+        if at is not None and not isinstance(at, (int, str, dict)):
+            raise MalformedRecord(
+                "at is an instant, ms since 1970 or ISO 8601, or a period: an object with from and to"
+            )
         archive = request.get("archive")
         if archive is not None and not isinstance(archive, bool):
             raise MalformedRecord("archive is true, false or left out")

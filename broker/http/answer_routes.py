@@ -13,6 +13,7 @@ from broker.http.differences import ROWS_DEFAULT, ROWS_MAX, DifferenceRequest, D
 from broker.http.errors import json
 from broker.http.matching import QUERIES_DEFAULT, QUERIES_MAX, Matching, match_lines, match_request
 from broker.http.named import opened
+from broker.http.requests import asked_at
 from broker.node.node import Node
 from tureen.protocol import SnapshotFormat
 
@@ -30,6 +31,12 @@ def add_answer_routes(
             Query(alias="format", description="Only Arrow has all types exactly; see the docs."),
         ] = "json",
         at: Annotated[str | None, Query(description="An earlier instant: ms since 1970 or ISO 8601.")] = None,
+        from_: Annotated[
+            str | None, Query(alias="from", description="Over a period that begins here, as of `at`.")
+        ] = None,
+        to: Annotated[
+            str | None, Query(description="The first instant behind it; NOW is the last one if left out.")
+        ] = None,
         archive: Annotated[
             bool | None,
             Query(
@@ -40,8 +47,8 @@ def add_answer_routes(
             int | None, Query(ge=0, description="So many rows at most, the first; rows_total has how many.")
         ] = None,
     ) -> Response:
-        """The answer now, or as of an earlier instant."""
-        return await snapshots.response(opened(node, handle), form, at, archive, limit)
+        """The answer now, as of an earlier instant, or over a period, with valid_from and valid_to."""
+        return await snapshots.response(opened(node, handle), form, asked_at(at, from_, to), archive, limit)
 
     @app.get("/queries/{handle}/difference", tags=["queries"])
     async def get_difference(

@@ -40,6 +40,7 @@ from broker.observe.metrics import Metrics
 from broker.shard.shard_command import ShardCommand
 from engine.language.templates import Template
 from engine.model.answer import Answer
+from engine.model.period import At, Period
 from engine.model.units import unit_of
 from engine.views.view import View
 from topics.approximation import header_text
@@ -73,8 +74,8 @@ _QUERY = re.compile(
 class TakenAnswer:
     """An answer and its bytes, none in the form ``rows``.
 
-    change_position: where its changes go on; None for an earlier instant, and of
-    one with rows of the archive. archive: what was read there; None: nothing was.
+    change_position: where its changes go on; None for an earlier instant or a period, and of one with rows of
+    the archive. archive: what was read there; None: nothing was.
     """
 
     answer: Answer
@@ -120,12 +121,13 @@ class Snapshots:
         self,
         name: str,
         form: AnswerForm,
-        at_ms: int | None,
+        at: At,
         archive: bool | None = None,
         first: int | None = None,
     ) -> TakenAnswer:
-        """archive: True completes the answer by archived rows, where it lacks any; None does so where it
-        could not be given at ``at_ms`` otherwise; False never does. first: so many of its rows at most.
+        """at: an instant or a period. archive: True completes the answer by archived rows, where it lacks
+        any; None does so where it could not be given there otherwise; False never does. first: so many of its
+        rows at most.
 
         Raises UnknownQuery, QueryNotRunning, QueryPaused, InstantOutOfRange, LimitExceeded,
         BrokerUnavailable, HistoryUnavailable, NotArchived, MemoryBudgetExceeded, and what the archive raises.
@@ -133,12 +135,12 @@ class Snapshots:
         self.require_for(archive)
 
         async def found(number: int) -> TakenAnswer:
-            view = await self.view_at(number, name, at_ms)
+            view = await self._view(number, name, at)
             try:
-                taken = await self._timed(view, number, name, form, at_ms, first)
+                taken = await self._timed(view, number, name, form, at, first)
                 if not archive or taken.answer.complete_from_ms is None:
                     return taken
-                return await self._completed(view, name, form, at_ms, first)
+                return await self._completed(view, name, form, at, first)
             except InstantOutOfRange as refused:
                 now_ms = view.now_ms(name)
                 if (
@@ -149,7 +151,7 @@ class Snapshots:
                 ):
                     raise
                 try:
-                    return await self._completed(view, name, form, at_ms, first)
+                    return await self._completed(view, name, form, at, first)
                 except NotArchived:
                     if archive:
                         raise
@@ -168,6 +170,12 @@ class Snapshots:
             raise HistoryUnavailable(
                 "this broker has no archive", hint="start it with --archive, or TUREEN_ARCHIVE"
             )
+
+    async def _view(self, shard: int, name: str, at: At) -> View:
+        if not isinstance(at, Period):
+            return await self.view_at(shard, name, at)
+        view = await self.view_at(shard, name, at.from_ms)
+        return view if at.to_ms is None else await self.view_at(shard, name, at.to_ms - 1)
 
     async def view_at(self, shard: int, name: str, at_ms: int | None) -> View:
         """The view of now, in which NOW has come as far as an instant that has passed, where the clock moves
@@ -189,15 +197,15 @@ class Snapshots:
         return self._node.shards[shard].view()
 
     async def _timed(
-        self, view: View, shard: int, name: str, form: AnswerForm, at_ms: int | None, first: int | None
+        self, view: View, shard: int, name: str, form: AnswerForm, at: At, first: int | None
     ) -> TakenAnswer:
-        taken = self._little(view, shard, name, form) if at_ms is None and first is None else None
+        taken = self._little(view, shard, name, form) if at is None and first is None else None
         if taken is not None:
             return taken
         began_s = time.perf_counter()
-        work = partial(self._work, view, shard, name, form, at_ms, self._settings.snapshot_rows_max, first)
+        work = partial(self._work, view, shard, name, form, at, self._settings.snapshot_rows_max, first)
         found, cost_s = await self.pool.do(work)
-        if at_ms is None and first is None:
+        if at is None and first is None:
             self._learn(view, name, cost_s)
         self._metrics.snapshot(form, time.perf_counter() - began_s, len(found.data))
         return found
@@ -243,15 +251,15 @@ class Snapshots:
         shard: int,
         name: str,
         form: AnswerForm,
-        at_ms: int | None,
+        at: At,
         rows_max: int,
         first: int | None = None,
     ) -> tuple[TakenAnswer, float]:
         """An answer, and how many seconds of a core it took."""
         busy_s = time.thread_time()
-        found = view.snapshot(name, at_ms=at_ms, rows_max=rows_max, first=first)
+        found = view.snapshot(name, at, rows_max=rows_max, first=first)
         position = None
-        if at_ms is None:
+        if at is None:
             birth = Birth(name, shard, view.standing[name].born.sequence, self._node.shards[shard].life)
             position = str(Cursor(found.position, found.now_ms, birth))
         with self._node.setup.memory.accounts.answering(found.rows.nbytes):
@@ -261,7 +269,7 @@ class Snapshots:
         return TakenAnswer(found, data, position), cost_s
 
     async def _completed(
-        self, view: View, name: str, form: AnswerForm, at_ms: int | None, first: int | None
+        self, view: View, name: str, form: AnswerForm, at: At, first: int | None
     ) -> TakenAnswer:
         """Take an answer that is completed with rows of the archive; threads of the archive's own work it
         out.
@@ -271,7 +279,7 @@ class Snapshots:
         began_s = time.perf_counter()
 
         def work() -> TakenAnswer:
-            found = archive_answers.answer(view, name, at_ms, self._settings.snapshot_rows_max)
+            found = archive_answers.answer(view, name, at, self._settings.snapshot_rows_max)
             reached = Reached(found.rows, found.earliest_ms)
             some = replace(found.answer, rows=found.answer.rows.first(first))
             with self._node.setup.memory.accounts.answering(some.rows.nbytes):
@@ -305,12 +313,12 @@ class Snapshots:
         self,
         name: str,
         form: SnapshotFormat,
-        at: str | int | None,
+        at: At,
         archive: bool | None = None,
         first: int | None = None,
     ) -> Response:
-        """The answer as HTTP has it. Raises what :meth:`take` raises, and BadRequest."""
-        return _response(await self.take(name, form, instant_ms(at), archive, first), form)
+        """The answer as HTTP has it. Raises what :meth:`take` raises."""
+        return _response(await self.take(name, form, at, archive, first), form)
 
     def close(self) -> None:
         self.pool.close()
@@ -357,7 +365,7 @@ class ShortWay:
             return None
         try:
             name = self._snapshots.opened(request.handle)
-            return await self._snapshots.response(name, request.form, request.at, request.archive)
+            return await self._snapshots.response(name, request.form, instant_ms(request.at), request.archive)
         except TureenError as error:
             return answer(error)
         except Exception:  # noqa: BLE001

@@ -90,7 +90,7 @@ class Differences:
             assert archive_answers is not None
             return await archive_answers.within(partial(archive_answers.answer, view, name, at_ms, rows_max))
         try:
-            work = partial(view.snapshot, name, at_ms=at_ms, rows_max=rows_max)
+            work = partial(view.snapshot, name, at_ms, rows_max=rows_max)
             answer = await self._snapshots.pool.do(work)
             return ArchiveAnswer(answer, 0, None)
         except InstantOutOfRange as refused:

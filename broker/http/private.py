@@ -19,6 +19,7 @@ from broker.base.internal import SECRET_HEADER
 from broker.base.settings import Settings
 from broker.http.answers import Snapshots
 from broker.http.errors import install, json, plain
+from broker.http.requests import at_of
 from broker.node.node import Node
 from broker.observe.status import readiness
 from broker.runtime.topic_admin import ensure_reply_topic
@@ -102,7 +103,7 @@ def private_api(settings: Settings, node: Node, snapshots: Snapshots, admin: Adm
     async def snapshot(request: Request) -> Response:
         wanted = await content(request)
         return await snapshots.response(
-            wanted["query_id"], wanted["format"], wanted.get("at"), wanted.get("archive")
+            wanted["query_id"], wanted["format"], at_of(wanted.get("at")), wanted.get("archive")
         )
 
     @app.post("/internal/reply-topic")

@@ -9,6 +9,7 @@ from typing import Any
 
 from broker.base import options as query_options
 from broker.http.errors import BadRequest
+from engine.model.period import At, Period
 from engine.model.query_name import NAME_OPTION
 from topics.json_object import json_object
 from topics.wording import FIELDS, Wording, checked_name, planned, wording_of
@@ -107,6 +108,36 @@ def instant_ms(text: str | int | None, name: str = "at") -> int | None:
     if instant.tzinfo is None:
         instant = instant.replace(tzinfo=UTC)
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLISECOND
+
+
+def asked_at(at: str | None, from_: str | int | None, to: str | int | None) -> At:
+    """What the parameters ``at``, ``from`` and ``to`` ask for. Raises BadRequest.
+
+    >>> asked_at(None, "10", "20")
+    Period(from_ms=10, to_ms=20)
+    """
+    from_ms, to_ms = instant_ms(from_, "from"), instant_ms(to, "to")
+    if from_ms is None and to_ms is None:
+        return instant_ms(at)
+    if at is not None or from_ms is None:
+        raise BadRequest("give at, or from and perhaps to", hint="at is an instant; a period begins at from")
+    if to_ms is not None and to_ms <= from_ms:
+        raise BadRequest("to is not after from", hint="to is the first instant behind the period")
+    return Period(from_ms, to_ms)
+
+
+def at_of(given: Any) -> At:
+    """What ``at`` of a request by topic asks for: an instant, an object with ``from`` and perhaps ``to``, or
+    NOW. Raises BadRequest.
+    """
+    if not isinstance(given, dict):
+        return instant_ms(given)
+    ends = [given.get("from"), given.get("to")]
+    if not given.keys() <= {"from", "to"} or not all(
+        one is None or isinstance(one, (int, str)) for one in ends
+    ):
+        raise BadRequest("at is an instant, or an object with from and perhaps to, which are instants")
+    return asked_at(None, *ends)
 
 
 _MILLISECOND = datetime(1970, 1, 1, 0, 0, 0, 1_000) - datetime(1970, 1, 1)

@@ -290,7 +290,7 @@ def _of_queries(node: Node) -> Iterator[Metric]:
     yield queries
     modes: Counter[str] = Counter()
     for shard in node.shards:
-        modes.update(shard.view().modes())
+        modes.update(one.maintenance for one in shard.view().standing.in_any_order())
     maintained = GaugeMetricFamily(
         "tureen_queries_maintained", "Queries by mode of maintenance.", labels=["mode"]
     )

@@ -41,7 +41,7 @@ from broker.postgres.evaluation import Evaluation, Select
 from broker.postgres.messages import Field
 from broker.postgres.parameters import Array, Value, constant
 from broker.postgres.plans import Carried, Copied, Evaluated, Once, Plan, Subscribed, Whole, is_catalogue
-from broker.postgres.relations import Columns, Relations
+from broker.postgres.relations import Columns, Relations, over_period
 from broker.postgres.results import Done, Result, Rows, listed
 from broker.postgres.subscription import LEADING, Subscription, schema_of
 from engine.language.query import DropStream, Query
@@ -112,7 +112,7 @@ class Answering:
 
         Raises what refuses it.
         """
-        if not isinstance(plan, Whole) or plan.first is not None:
+        if not isinstance(plan, Whole) or plan.first is not None or plan.period is not None:
             return None
         identifier = self._opened(plan)
         taken = self._services.snapshots.at_once(identifier, "rows")
@@ -142,8 +142,9 @@ class Answering:
 
     async def _answer(self, plan: Whole) -> Rows:
         identifier = self._opened(plan)
-        taken = await self._services.snapshots.take(identifier, "rows", None, None, plan.first)
-        return self._whole(identifier, taken)
+        taken = await self._services.snapshots.take(identifier, "rows", plan.period, None, plan.first)
+        columns = self._services.relations.query_columns(identifier)
+        return _rows(taken, over_period(columns, plan.period))
 
     def _whole(self, identifier: str, taken: TakenAnswer) -> Rows:
         return _rows(taken, self._services.relations.query_columns(identifier))
@@ -162,8 +163,8 @@ class Answering:
     async def _once(self, plan: Once, values: Sequence[Value]) -> Rows:
         name, columns, told = await self._begun(plan, values, ONCE)
         try:
-            taken = await self._services.snapshots.take(name, "rows", None)
-            return _rows(taken, columns, told.get("warnings") or ())
+            taken = await self._services.snapshots.take(name, "rows", plan.period)
+            return _rows(taken, over_period(columns, plan.period), told.get("warnings") or ())
         finally:
             self._end_later(name)
 
@@ -337,14 +338,15 @@ class Answering:
         match plan:
             case Whole():
                 identifier = self._opened(plan)
-                return _fields(self._services.relations.query_columns(identifier))
+                columns = self._services.relations.query_columns(identifier)
+                return _fields(over_period(columns, plan.period))
             case Evaluated():
                 return (await self._evaluated(plan, [None] * len(oids), empty=True)).fields
             case Subscribed(inner):
                 found = await self.fields(inner, oids)
                 return None if found is None else (*LEADING, *found)
             case Once():
-                return _fields(await self._once_columns(plan, oids))
+                return _fields(over_period(await self._once_columns(plan, oids), plan.period))
         return None
 
     async def schema(self, plan: Plan, oids: Sequence[int]) -> pa.Schema | None:
@@ -359,9 +361,8 @@ class Answering:
             case Subscribed(Once() as once):
                 return schema_of(await self._once_columns(once, oids))
             case Once():
-                return pa.schema(
-                    [(name, type_.arrow) for name, type_ in await self._once_columns(plan, oids)]
-                )
+                columns = over_period(await self._once_columns(plan, oids), plan.period)
+                return pa.schema([(name, type_.arrow) for name, type_ in columns])
         return None
 
     async def _once_columns(self, plan: Once, oids: Sequence[int]) -> Columns:

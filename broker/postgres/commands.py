@@ -48,7 +48,7 @@ def is_command(sql: str) -> bool:
 
 def words_of(sql: str) -> list[str]:
     """The first words of a statement, in capitals, without comments."""
-    return re.findall(r"\w+", re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL).upper())[:8]
+    return re.findall(r"\w+", re.sub(r"--[^\n\r]*|/\*.*?\*/", " ", sql, flags=re.DOTALL).upper())[:8]
 
 
 @dataclass(slots=True)

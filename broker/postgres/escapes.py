@@ -9,7 +9,7 @@ from engine.language.grammar.escaped import HINT, unescaped
 from tureen.errors import SyntaxRefused
 
 _PIECE = re.compile(
-    r"""(?<![\w$])[eE]'(?P<escaped>(?:[^'\\]|\\.|'')*)'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/"""
+    r"""(?<![\w$])[eE]'(?P<escaped>(?:[^'\\]|\\.|'')*)'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n\r]*|/\*.*?\*/"""
     r"""|(?P<tag>\$\w*\$).*?(?P=tag)""",
     re.DOTALL,
 )

@@ -7,6 +7,7 @@
 | Whole     | SELECT * FROM query [LIMIT n], TABLE query       | a registered query's answer, as it is   |
 | Evaluated | SELECT over the catalogue and registered queries | DuckDB                                  |
 | Once      | SELECT over streams, tables and views            | a query, registered, asked and ended    |
+|           | either of both, FOR SYSTEM_TIME FROM a TO b      | its answer over a period                |
 | Carried   | CREATE, DROP, INSERT, SHOW QUERIES, EXPLAIN, ... | as POST /statements                     |
 | Subscribed | SUBSCRIBE query, SUBSCRIBE (SELECT ...)         | an answer, then its changes, for good   |
 | Copied    | COPY (SELECT ...) TO STDOUT                      | the rows of one of the above, as lines  |
@@ -18,7 +19,7 @@ Cost: microseconds for Whole and Command, else that of reading the text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlglot import exp
@@ -29,7 +30,9 @@ from broker.postgres.places import place_at
 from broker.postgres.relations import Relations
 from broker.postgres.rewriting import Name
 from engine.language.places import did_you_mean, shown
+from engine.model.period import Period
 from tureen.errors import NotSupported, SyntaxRefused, TureenError, UnknownSource
+from tureen.period import period_of
 from tureen.statements import EXECUTED, SELECTS, is_select, keyword, registered_text, split
 
 READING_WORDS = ("SHOW", "LIST", "DESCRIBE", "DESC", "EXPLAIN")
@@ -53,11 +56,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The answer of a query, by its name or handle; first: so many of its rows."""
+    """The answer of a query, by its name or handle; first: so many of its rows. period: over that; None: as
+    it is now.
+    """
 
     name: str
     schema: str | None
     first: int | None
+    period: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +77,10 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """A SELECT that is asked once."""
+    """A SELECT that is asked once. period: over that; None: as it is now."""
 
     sql: str
+    period: Period | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +197,22 @@ _CAST = re.compile(
 
 
 def asked_of(sql: str, relations: Relations) -> Asked:
-    """The plan of a SELECT. Raises NotSupported."""
+    """The plan of a SELECT. Raises SyntaxRefused, NotSupported."""
+    found = period_of(sql)
+    if found is None:
+        return _now_of(sql, relations)
+    sql, asked = found
+    plan = _now_of(sql, relations)
+    if isinstance(plan, Evaluated) or (isinstance(plan, Whole) and plan.first is not None):
+        raise NotSupported(
+            "a period is asked of a whole answer, or of a SELECT over streams, tables and views",
+            hint="SELECT * FROM query FOR SYSTEM_TIME FROM a TO b",
+        )
+    return replace(plan, period=Period(asked.from_ms, asked.to_ms))
+
+
+def _now_of(sql: str, relations: Relations) -> Asked:
+    """The plan of a SELECT that names no period. Raises NotSupported."""
     whole = _WHOLE.fullmatch(sql)
     if whole is not None and (found := _whole(whole, relations)) is not None:
         return found
@@ -268,7 +290,7 @@ def _whole(found: re.Match[str], relations: Relations) -> Whole | None:
 
 _SCHEMA = re.compile(
     r"""(?P<schema>(?<![\w."])(?:(?:"tureen"|tureen)\s*\.\s*)?(?:"public"|public)\s*\.\s*(?=["A-Za-z_]))"""
-    r"""|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|"(?:[^"]|"")*\"""",
+    r"""|'(?:[^']|'')*'|--[^\n\r]*|/\*.*?\*/|"(?:[^"]|"")*\"""",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -350,6 +372,10 @@ def subscribed_of(sql: str, relations: Relations) -> Subscribed:
         asked = asked_of(f"SELECT * FROM {found['name']}", relations)
         if isinstance(asked, Once):
             _require_known(asked.sql, relations)
+    if not isinstance(asked, Evaluated) and asked.period is not None:
+        raise NotSupported(
+            "changes go on for good; a period ends", hint="leave FOR SYSTEM_TIME out, or SUBSCRIBE"
+        )
     if isinstance(asked, Evaluated) or (isinstance(asked, Whole) and asked.first is not None):
         raise NotSupported(
             "changes are those of a whole query, or of a SELECT over streams, tables and views",

@@ -24,8 +24,9 @@ from broker.http.requests import is_handle
 from broker.node.materialized import materialized_by
 from broker.node.node import Node
 from engine.language.query import Describe, Query
+from engine.model.period import Period, period_names
 from engine.model.source import Stream
-from engine.model.types import Type
+from engine.model.types import TIMESTAMP, Type
 from tureen.errors import BrokerUnavailable, TureenError
 from tureen.protocol import query_id
 
@@ -49,6 +50,13 @@ class Relation:
     key: tuple[str, ...] = ()
     about: str = ""
     required: frozenset[str] = frozenset()
+
+
+def over_period(columns: Columns, period: Period | None) -> Columns:
+    """The columns of an answer over a period; None: of one instant, these."""
+    if period is None:
+        return columns
+    return (*columns, *((name, TIMESTAMP) for name in period_names(name for name, _ in columns)))
 
 
 class Relations:

@@ -164,7 +164,7 @@ def place_of_table(tree: exp.Query, sql: str, name: str) -> dict[str, int]:
 
 
 _PLACEHOLDER = re.compile(
-    r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/)|\$(\d+)""",
+    r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n\r]*|/\*.*?\*/)|\$(\d+)""",
     re.DOTALL,
 )
 

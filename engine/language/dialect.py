@@ -85,6 +85,7 @@ def tokenize(text: Text) -> list[Token]:
     return list(_numbers_cut(tokens, text.sql))
 
 
+_LINE_END = re.compile(r"[\n\r]")
 _HAS_SIGN_BEHIND = re.compile(r"[\d.]+[eE]\d+[+-].*", re.ASCII)
 _PIECE = re.compile(r"(?P<sign>[+-])|\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
@@ -130,8 +131,8 @@ def _unclosed(sql: str) -> tuple[int, str]:
                 return start, "string" if char == "'" else "quoted name"
             place += 1
         elif sql.startswith("--", place):
-            end = sql.find("\n", place)
-            place = size if end < 0 else end
+            end = _LINE_END.search(sql, place)
+            place = size if end is None else end.start()
         elif sql.startswith("/*", place):
             start, depth = place, 1
             place += 2

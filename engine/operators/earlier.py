@@ -18,11 +18,13 @@ def can_answer(
     at: Mapping[SourceName, ScanAt],
     limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
+    last_ms: int | None = None,
 ) -> bool:
     """Whether nothing that the query's windows reach back to is gone from any of its sources. limits,
-    streams: as of an evaluation, which a query with streams of subqueries takes. Raises LimitExceeded.
+    streams: as of an evaluation, which a query with streams of subqueries takes. last_ms: nor does at any
+    instant up to this one; None: at that where the sources stand alone. Raises LimitExceeded.
     """
-    if not all(at[scan.source].is_complete(scan) for scan in query.scans()):
+    if not all(at[scan.source].is_complete(scan, last_ms) for scan in query.scans()):
         return False
     if streams is None or not query.has_streams:
         return True
@@ -37,18 +39,21 @@ def require_answer(
     lacking: str,
     limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
+    last_ms: int | None = None,
 ) -> None:
     """Raises InstantOutOfRange where a query cannot be answered at an instant. now_ms: NOW of the query.
 
-    lacking: why, where rows are gone.
+    lacking: why, where rows are gone. last_ms: at one of those from the instant up to this one; None: alone.
     """
     if now_ms is None:
         raise InstantOutOfRange(at_ms, None, at_ms, hint="the query's sources have no row yet")
     if at_ms > now_ms:
         hint = "there is no data after it; without an instant the answer is that of NOW"
         raise InstantOutOfRange(at_ms, None, now_ms, hint=hint)
-    if not can_answer(query, standing_at(at_ms), limits, streams):
-        first_ms = first_answer_ms(query, standing_at, at_ms, now_ms, limits, streams)
+    if not can_answer(query, standing_at(at_ms), limits, streams, last_ms):
+        first_ms = first_answer_ms(
+            query, standing_at, at_ms, now_ms if last_ms is None else last_ms, limits, streams, last_ms
+        )
         raise InstantOutOfRange(at_ms, first_ms, now_ms, hint=lacking)
 
 
@@ -67,19 +72,20 @@ def first_answer_ms(
     now_ms: int,
     limits: Limits = DEFAULT_LIMITS,
     streams: StreamSource | None = None,
+    last_ms: int | None = None,
 ) -> int | None:
-    """The first instant after ``at_ms``, where the query cannot be answered, at which it can; None: not up to
-    NOW.
+    """The first instant after ``at_ms``, where the query cannot be answered, at which it can, and up to
+    ``last_ms`` as for :func:`can_answer`; None: not up to NOW.
 
     standing_at: how the query's sources stand at an instant. Windows reach back less far the later they
     stand, so bisection finds it: as many looks as the time from the first row that is there to NOW has bits.
     """
     low, high = max(at_ms, nothing_before_ms(standing_at(at_ms), now_ms)), now_ms
-    if not can_answer(query, standing_at(high), limits, streams):
+    if not can_answer(query, standing_at(high), limits, streams, last_ms):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        if can_answer(query, standing_at(middle), limits, streams):
+        if can_answer(query, standing_at(middle), limits, streams, last_ms):
             high = middle
         else:
             low = middle

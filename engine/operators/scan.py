@@ -144,8 +144,11 @@ class ScanAt:
         kept = places if scan.predicate is None else self.satisfying(scan.predicate, places)
         return Chosen(kept, None if found else self.gone_before_ms)
 
-    def is_complete(self, scan: Scan) -> bool:
-        """Whether nothing that a scan reaches back to is gone. Cheaper than the scan, mostly O(log rows)."""
+    def is_complete(self, scan: Scan, last_ms: int | None = None) -> bool:
+        """Whether nothing that a scan reaches back to is gone. last_ms: nor will up to that instant: a window
+        of a table function that is not over yet may begin before what is retained. Cheaper than the scan,
+        mostly O(log rows).
+        """
         if self.now_ms is None:
             return True
         if is_range(scan):
@@ -156,6 +159,8 @@ class ScanAt:
         if not isinstance(window, RowWindow):
             bracket = Bracket.at(window, self.now_ms)
             if isinstance(assignment, Hop):
+                if last_ms is not None:
+                    bracket = replace(bracket, last_ms=Bracket.at(window, last_ms).last_ms)
                 return hops_whole(assignment, bracket, self.gone_before_ms)
             if not reaches_whole_sessions(assignment, bracket, self.gone_before_ms):
                 return False

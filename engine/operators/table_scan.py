@@ -64,8 +64,8 @@ class TableAt(ScanAt):
         window = self.window(scan)
         return Chosen(self.matching(scan.predicate, window.start, window.stop), window.complete_from_ms)
 
-    def is_complete(self, scan: Scan) -> bool:
-        """Whether the versions of this instant are there for certain. O(1)."""
+    def is_complete(self, scan: Scan, last_ms: int | None = None) -> bool:
+        """Whether the versions of this instant, and so of all later ones, are there for certain. O(1)."""
         gone_ms = self.gone_before_ms
         return self.now_ms is None or gone_ms is None or self.now_ms >= gone_ms
 

@@ -17,6 +17,7 @@ from engine.dataflow.graph import STREAMS
 from engine.language.query import Query
 from engine.model.batch import Batch
 from engine.model.limits import Limits
+from engine.model.period import At, Period, instants_of
 from engine.model.source import SourceName
 from engine.model.types import TIMESTAMP_MS_MIN
 from engine.operators.assignment import Bracket, first_needed_ms
@@ -25,11 +26,13 @@ from engine.operators.pipeline import Evaluated, evaluate
 from engine.operators.scan import ScanAt
 from engine.sources.backfill import check_rows, origin_of
 from engine.sources.source_view import SourceView, now_of, sources_at
+from engine.standing.query import StandingQuery
 from engine.stems.data_stem import RAISED, DataStem
 from engine.stems.query_stem import QueryStem
 from engine.stems.rows import Rows
 from engine.stems.segment import SegmentColumn, SegmentView
 from engine.stems.table_stem import TableStem
+from engine.views.period import rows_until
 from engine.windows.assignment import Hop
 from engine.windows.clauses import RowWindow
 from tureen.errors import BackfillRefused, LimitExceeded
@@ -77,19 +80,21 @@ def needed_from(query: Query, at_ms: int) -> dict[SourceName, int | None]:
 
 
 def answer_afresh(
-    query: Query,
+    standing: StandingQuery,
     sources: Mapping[SourceName, SourceView],
     histories: Mapping[SourceName, History],
-    at_ms: int | None,
+    at: At,
     rows_max: int,
     limits: Limits,
 ) -> tuple[int | None, Evaluated]:
-    """(NOW or the instant asked for, the answer there), as a view gives it of a standing query.
+    """(NOW, the instant asked for or the last one of a period, the answer there), as a view gives it of a
+    standing query.
 
     histories: of some of the query's sources; the others are taken as they stand.
     Raises LimitExceeded; BackfillRefused: a history does not go before what is there; InstantOutOfRange: the
     instant is after NOW, or what is given does not reach back as far as its windows do.
     """
+    query = standing.query
     room = _Room(limits.archive_rows_max)
     joined: dict[SourceName, SourceView] = {}
     for name in query.sources:
@@ -98,18 +103,23 @@ def answer_afresh(
             source = _with_history(source, histories[name], room)
         joined[name] = source
     now_ms = now_of(joined.values())
-    if at_ms is None:
-        at = sources_at(joined, now_ms)
-        return now_ms, evaluate(query, at, rows_max, limits, streams=STREAMS)
+    if at is None:
+        return now_ms, evaluate(query, sources_at(joined, now_ms), rows_max, limits, streams=STREAMS)
 
     def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
         return sources_at(joined, instant_ms)
 
     lacking = "the known rows of its sources begin later than the windows"
-    require_answer(query, stand, at_ms, now_ms, lacking, limits, STREAMS)
+    at_ms = at.from_ms if isinstance(at, Period) else at
+    instants = instants_of(at, now_ms) if isinstance(at, Period) and now_ms is not None else None
+    last_ms = None if instants is None else instants[1]
+    require_answer(query, stand, at_ms, now_ms, lacking, limits, STREAMS, last_ms)
     result = evaluate(query, stand(at_ms), rows_max, limits, streams=STREAMS)
     require_versions(result.complete_from_ms, at_ms, now_ms)
-    return at_ms, result
+    if last_ms is None:
+        return at_ms, result
+    rows = rows_until(standing, joined, result.rows.table, at_ms, last_ms, rows_max, limits)
+    return last_ms, replace(result, rows=rows)
 
 
 class _Room:

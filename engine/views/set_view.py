@@ -95,16 +95,18 @@ class SetView:
             if self.sources[name].generations[slot] != generation:
                 raise UnknownQuery()
 
-    def earlier(self, query: StandingQuery, at_ms: int, limits: Limits) -> Mapping[SourceName, ScanAt]:
-        """The sources at an earlier instant, where nothing that the windows need may be gone. Raises
-        InstantOutOfRange.
+    def earlier(
+        self, query: StandingQuery, at_ms: int, limits: Limits, last_ms: int | None = None
+    ) -> Mapping[SourceName, ScanAt]:
+        """The sources at an earlier instant, where nothing that the windows need may be gone; nor, with
+        ``last_ms``, at any instant up to that one. Raises InstantOutOfRange.
         """
 
         def stand(instant_ms: int) -> Mapping[SourceName, ScanAt]:
             return query.at(sources_at(self.sources, instant_ms))
 
         lacking = "rows that the windows need are no longer retained, or were gone before the stream came"
-        require_answer(query.query, stand, at_ms, self.now_ms, lacking, limits, STREAMS)
+        require_answer(query.query, stand, at_ms, self.now_ms, lacking, limits, STREAMS, last_ms)
         return sources_at(self.sources, at_ms)
 
     def tells_since(self, query: StandingQuery, operator: Operator, since_ms: int, limits: Limits) -> bool:

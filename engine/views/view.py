@@ -7,7 +7,6 @@ is at work. The slot's generation is read again at the end, and such a reader is
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +24,7 @@ from engine.model.changes import Changes
 from engine.model.defects import Defects, internal
 from engine.model.limits import Limits
 from engine.model.maintenance import QueryOptions, Strategy
+from engine.model.period import At, Period, instants_of
 from engine.model.source import SourceName, Stream
 from engine.model.step import Position
 from engine.operators.earlier import require_versions
@@ -39,6 +39,7 @@ from engine.views.estimated_aggregates import with_visited
 from engine.views.found_answers import evaluate_found
 from engine.views.kept import with_completeness
 from engine.views.measured import is_sampled, with_measured_error
+from engine.views.period import rows_until
 from engine.views.recompute import History, answer_afresh, boundary_ms
 from engine.views.set_view import SetView
 from engine.windows.source_clock import PartitionTime
@@ -73,24 +74,28 @@ class View:
     """Queries of which what changed up to here is told by a later step."""
 
     def snapshot(
-        self,
-        query_id: str,
-        *,
-        at_ms: int | None = None,
-        rows_max: int | None = None,
-        first: int | None = None,
+        self, query_id: str, at: At = None, *, rows_max: int | None = None, first: int | None = None
     ) -> Answer:
-        """The answer of a query at NOW, or at an earlier instant as known now.
+        """The answer of a query at NOW, at an earlier instant as known now, or over a period, as
+        :func:`engine.views.period.rows_until` has it: ``now_ms`` is its last instant, ``errors`` and
+        ``condition_errors`` are those of its first.
 
         rows_max: refuse a larger answer; the engine's limit where None. first: so many rows of it at most,
-        the first; ``rows.total`` has how many there are, and only those that are given count for rows_max.
+        the first; ``rows.total`` has how many there are, and only those that are given count for rows_max
+        (but for a period).
         Cost: O(segments + log rows + rows out) where matches are kept as row lists, one pass over the
         window's words where they are dense; joins as :mod:`engine.operators.join` says.
-        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded; InternalError: a defect, which
-        ends the query, but where memory was short.
+        Raises UnknownQuery, QueryPaused, InstantOutOfRange, LimitExceeded; NotSupported: a period of a query
+        with a preference; InternalError: a defect, which ends the query, but where memory was short.
         """
         try:
-            return self._snapshot(query_id, at_ms, rows_max, first)
+            query = self._standing(query_id)
+            if query.paused:
+                raise QueryPaused()
+            if isinstance(at, Period):
+                found = self._over_period(query, at, rows_max)
+                return replace(found, rows=found.rows.first(first))
+            return self._snapshot(query, at, rows_max, first)
         except TureenError:
             raise
         except Exception as defect:
@@ -99,11 +104,10 @@ class View:
                 self._defects.note([query_id], failed)
             raise failed from defect
 
-    def _snapshot(self, query_id: str, at_ms: int | None, rows_max: int | None, first: int | None) -> Answer:
-        query = self._standing(query_id)
-        if query.paused:
-            raise QueryPaused()
-        over = self._sets[query.set_key]
+    def _snapshot(
+        self, query: StandingQuery, at_ms: int | None, rows_max: int | None, first: int | None
+    ) -> Answer:
+        query_id, over = query.query_id, self._sets[query.set_key]
         if at_ms is not None and query.prefers:
             _require_now(at_ms, over.now_ms)
             at_ms = None
@@ -134,6 +138,19 @@ class View:
         tags = with_measured_error(answer.approximation, measured, at, limit, self.limits, declared=declared)
         return replace(answer, approximation=tags)
 
+    def _over_period(self, query: StandingQuery, period: Period, rows_max: int | None) -> Answer:
+        """Every row that is there at an instant of a period."""
+        if query.prefers:
+            raise NotSupported("an answer with a preference is of NOW alone")
+        over, limit = self._sets[query.set_key], rows_max or self.limits.snapshot_rows_max
+        last_ms = _last_ms(period, over.now_ms)
+        over.earlier(query, period.from_ms, self.limits, last_ms)
+        began = self._snapshot(query, period.from_ms, limit, None)
+        rows = rows_until(query, over.sources, began.table, period.from_ms, last_ms, limit, self.limits)
+        catching_up = _lacking(self.catching_up(over.sources), last_ms, over)
+        complete = began.complete_from_ms is None and not catching_up
+        return replace(began, rows=rows, now_ms=last_ms, complete=complete, catching_up=catching_up)
+
     def _found_for(self, query: StandingQuery, over: SetView, limit: int) -> Answer:
         """The answer of a query with a preference for which nothing is kept."""
         found, tags = over.asked[query.query_id].find(over.at, over.now_ms)
@@ -148,7 +165,7 @@ class View:
         query_id: str,
         histories: Mapping[SourceName, History],
         *,
-        at_ms: int | None = None,
+        at: At = None,
         rows_max: int | None = None,
     ) -> Answer:
         """Evaluates an answer over history besides the rows that are held (:mod:`engine.views.recompute`).
@@ -166,7 +183,7 @@ class View:
             )
         limit = rows_max or self.limits.snapshot_rows_max
         over = self._sets[query.set_key]
-        now_ms, result = answer_afresh(query.query, over.sources, histories, at_ms, limit, self.limits)
+        now_ms, result = answer_afresh(query, over.sources, histories, at, limit, self.limits)
         return self._answer(query_id, now_ms, result, over)
 
     def now_of(self, source: str) -> int | None:
@@ -224,10 +241,7 @@ class View:
         return tuple(one for name, one in self._catching_up.items() if name in sources)
 
     def _answer(self, query_id: str, now_ms: int | None, result: Evaluated, over: SetView) -> Answer:
-        catching_up = self.catching_up(over.sources)
-        if now_ms is not None and over.now_ms is not None and now_ms < over.now_ms:
-            # Rows above NOW are no part of an earlier instant.
-            catching_up = tuple(one for one in catching_up if not one.is_read)
+        catching_up = _lacking(self.catching_up(over.sources), now_ms, over)
         return Answer(
             query_id,
             result.rows,
@@ -325,10 +339,6 @@ class View:
         """All queries by id; the same object until queries come or go."""
         return self._queries
 
-    def modes(self) -> Mapping[str, int]:
-        """How many queries are maintained in each mode. O(queries)."""
-        return Counter(query.maintenance for query in self._queries.in_any_order())
-
     def queries(self) -> Iterator[QueryInfo]:
         """All queries, in order of registration."""
         return (self._info(query) for query in self._queries.values())
@@ -375,6 +385,26 @@ class View:
         """
         source = self._sources.get(SourceName(name))
         return [] if source is None or source.clock is None else source.clock.partitions(lagging)
+
+
+def _lacking(
+    catching_up: tuple[CatchingUp, ...], now_ms: int | None, over: SetView
+) -> tuple[CatchingUp, ...]:
+    """The sources that have not yet what an answer at an instant may need, of those that catch up."""
+    if now_ms is None or over.now_ms is None or now_ms >= over.now_ms:
+        return catching_up
+    # Rows above NOW are no part of an earlier instant.
+    return tuple(one for one in catching_up if not one.is_read)
+
+
+def _last_ms(period: Period, now_ms: int | None) -> int:
+    """The last instant of a period. Raises InstantOutOfRange where it is after NOW."""
+    instants = None if now_ms is None else instants_of(period, now_ms)
+    if instants is None:
+        end_ms = period.from_ms if period.to_ms is None else period.to_ms
+        hint = "a period ends at NOW at the latest; leave its end out for that"
+        raise InstantOutOfRange(end_ms, None, end_ms if now_ms is None else now_ms, hint=hint)
+    return instants[1]
 
 
 def _require_now(at_ms: int, now_ms: int | None) -> None:

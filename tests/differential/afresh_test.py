@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.model.batch import Batch
 from engine.model.limits import Limits
+from engine.model.period import Period
 from engine.model.source import SourceName
 from engine.model.step import Step
 from engine.model.types import TIMESTAMP_MS_MIN
@@ -72,10 +74,25 @@ def agree(steps: list[Step], cut: int, data: st.DataObject) -> None:
         for back_ms in BACKS if answer.now_ms is not None else ():
             assert answer.now_ms is not None
             at_ms = answer.now_ms - back_ms
-            then = view.afresh(query_id, histories(view, archive, cut), at_ms=at_ms)
+            then = view.afresh(query_id, histories(view, archive, cut), at=at_ms)
             rows = exact_rows(plain_rows(then.table))
             assert rows == exact_rows(patient.answer(query_id, at_ms).rows), (query_id, at_ms)
             assert then.now_ms == at_ms
+        if answer.now_ms is not None:
+            over_periods(view, query_id, lambda: histories(view, archive, cut), patient)
+
+
+def over_periods(
+    view: View, query_id: str, given: Callable[[], dict[SourceName, History]], patient: EngineSubject
+) -> None:
+    """A period is that of a patient engine."""
+    now_ms = view.now_ms(query_id)
+    assert now_ms is not None
+    for period in (Period(now_ms - 90), Period(now_ms - 30, now_ms - 7)):
+        expected = patient.engine.view().snapshot(query_id, period)
+        found = view.afresh(query_id, given(), at=period)
+        assert exact_rows(plain_rows(found.table)) == exact_rows(plain_rows(expected.table)), period
+        assert found.now_ms == expected.now_ms
 
 
 @FEW
@@ -119,16 +136,16 @@ def test_history_from_when_rows_are_needed_is_enough(steps: list[Step], back_ms:
         expected = exact_rows(patient.answer(query_id, at_ms).rows)
         needed = needed_from(standing.query, at_ms)["s"]
         given = histories(view, archive, cut, needed)
-        assert exact_rows(plain_rows(view.afresh(query_id, given, at_ms=at_ms).table)) == expected
+        assert exact_rows(plain_rows(view.afresh(query_id, given, at=at_ms).table)) == expected
         less: Any = histories(view, archive, cut, (at_ms if needed is None else needed) + 5)
         try:
-            answer = view.afresh(query_id, less, at_ms=at_ms)
+            answer = view.afresh(query_id, less, at=at_ms)
         except InstantOutOfRange as refused:
             if refused.earliest_ms is not None:
                 first = view.afresh(
                     query_id,
                     histories(view, archive, cut, (at_ms if needed is None else needed) + 5),
-                    at_ms=refused.earliest_ms,
+                    at=refused.earliest_ms,
                 )
                 assert first.complete
         else:

@@ -49,7 +49,7 @@ class EngineSubject:
 
     def answer(self, query_id: str, at_ms: int | None = None) -> ReferenceAnswer:
         view = self.engine.view()
-        answer = view.snapshot(query_id, at_ms=at_ms)
+        answer = view.snapshot(query_id, at=at_ms)
         assert answer.position == view.position
         columns = self.engine.prepare(view.query(query_id).sql).columns
         assert [(f.name, f.type) for f in answer.table.schema] == [(n, type_.arrow) for n, type_ in columns]

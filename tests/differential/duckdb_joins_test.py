@@ -154,7 +154,7 @@ def held(subject: EngineSubject, written: str, now_ms: int) -> pa.Table | None:
         now = view.snapshot("held")
         if now.now_ms is None or now.now_ms <= now_ms or source.event_time not in streams:
             return now.table
-        return view.snapshot("held", at_ms=now_ms).table
+        return view.snapshot("held", at=now_ms).table
     except InstantOutOfRange:
         return None
     finally:

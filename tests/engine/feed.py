@@ -82,7 +82,7 @@ class Feed:
         self.told += self.engine.run()
 
     def answer(self, query_id: str = "q0", at_ms: int | None = None) -> Answer:
-        return self.engine.view().snapshot(query_id, at_ms=at_ms)
+        return self.engine.view().snapshot(query_id, at=at_ms)
 
     def rows(self, query_id: str = "q0", at_ms: int | None = None) -> list[tuple[Any, ...]]:
         """The answer's rows; instants in ms since 1970."""

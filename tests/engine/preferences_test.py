@@ -37,9 +37,9 @@ def test_answers_are_of_now_alone() -> None:
     view = feed.engine.view()
     now_ms = view.now_ms("q")
     assert now_ms is not None
-    assert view.snapshot("q", at_ms=now_ms).table.equals(view.snapshot("q").table)
+    assert view.snapshot("q", at=now_ms).table.equals(view.snapshot("q").table)
     with pytest.raises(InstantOutOfRange, match="of NOW"):
-        view.snapshot("q", at_ms=now_ms - 1)
+        view.snapshot("q", at=now_ms - 1)
     with pytest.raises(InstantOutOfRange, match="as they are found"):
         view.changes("q", now_ms - 5, 100)
     with pytest.raises(NotSupported, match="from scratch"):

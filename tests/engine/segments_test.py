@@ -105,7 +105,7 @@ def test_counts_and_windows_across_segments():
     offsets(engine, "rows", stream, last & (stream.value == 5))
     for at in (0, 9, 10, 555_555, now_ms):
         mask = (stream.stamp <= at) & (stream.stamp >= at - 400_000) & (stream.value == 5)
-        assert view.snapshot("range", at_ms=at).table.num_rows == mask.sum()
+        assert view.snapshot("range", at=at).table.num_rows == mask.sum()
 
 
 def test_slots_are_used_again_and_old_views_do_not_lie():
@@ -151,7 +151,7 @@ def test_rows_leave_when_nothing_needs_them():
     )
     assert engine.stats()["data-stem/s"]["segments"] < segments
     with pytest.raises(InstantOutOfRange):
-        engine.view().snapshot("open", at_ms=now_ms - 500_000)
+        engine.view().snapshot("open", at=now_ms - 500_000)
     engine._check()
 
 

@@ -57,7 +57,7 @@ def engine_with(texts: dict[str, str], mode: str = "lazy") -> Engine:
 
 
 def rows(engine: Engine, name: str, at_ms: int | None = None) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in engine.view().snapshot(name, at_ms=at_ms).table.to_pylist()]
+    return [tuple(row.values()) for row in engine.view().snapshot(name, at=at_ms).table.to_pylist()]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -107,8 +107,8 @@ def test_a_row_whose_compared_column_is_an_error_is_out_and_counted() -> None:
     assert rows(engine, "compared", 50) == [(None,), (0,), (0,)]
     assert rows(engine, "right", 50) == [(None,)]
     assert rows(engine, "together", 50) == [(None,), (None,), (0,), (0,), (None,)]
-    assert view.snapshot("together", at_ms=50).errors == 2
-    assert view.snapshot("compared", at_ms=50).errors == 0
+    assert view.snapshot("together", at=50).errors == 2
+    assert view.snapshot("compared", at=50).errors == 0
     assert listed["compared"] == 2
     assert listed["right"] == 2
     assert listed["on"] == 0

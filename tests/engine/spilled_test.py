@@ -129,7 +129,7 @@ def test_answers_and_changes_are_those_with_memory_for_all(
     assert any(one is not None and one.is_spilled for one in tables)
     same_answers(disk, memory)
     for query, at_ms in (("late", None), ("window", ROWS - 80_000)):
-        mine, wanted = (one.view().snapshot(query, at_ms=at_ms).table for one in (disk, memory))
+        mine, wanted = (one.view().snapshot(query, at=at_ms).table for one in (disk, memory))
         assert mine.equals(wanted)
     disk._check()
 

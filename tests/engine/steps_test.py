@@ -74,7 +74,7 @@ def test_window_edges_to_the_millisecond():
     assert engine.view().snapshot("q0").now_ms == 1101
     assert values(engine) == [2, 3]
     assert values(engine, "q1") == [3]
-    at = engine.view().snapshot("q0", at_ms=1100)
+    at = engine.view().snapshot("q0", at=1100)
     assert at.table.column("v").to_pylist() == [1, 2]
 
 

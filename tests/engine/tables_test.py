@@ -102,7 +102,7 @@ def put(engine: Engine, rows: Sequence[Version], clock_ms: int = 1_000_000) -> t
 
 def answer(engine: Engine, name: str, at_ms: int | None = None) -> list[tuple[object, ...]]:
     """The rows, the same in every mode."""
-    found = [engine.view().snapshot(f"{name}-{mode}", at_ms=at_ms) for mode in MODES]
+    found = [engine.view().snapshot(f"{name}-{mode}", at=at_ms) for mode in MODES]
     rows = [[tuple(row.values()) for row in one.table.to_pylist()] for one in found]
     assert rows[0] == rows[1] == rows[2]
     assert len({(one.now_ms, one.complete_from_ms) for one in found}) == 1
@@ -174,7 +174,7 @@ def test_every_answer_is_that_of_a_dictionary_of_versions(steps, seed):
 def refused_before(engine: Engine, at_ms: int | None) -> int | None:
     """The first instant with an answer, where that lies behind this one."""
     try:
-        engine.view().snapshot("rows-lazy", at_ms=at_ms)
+        engine.view().snapshot("rows-lazy", at=at_ms)
     except InstantOutOfRange as refused:
         return refused.earliest_ms
     return None
@@ -328,7 +328,7 @@ def test_joins_with_tables_stay_right_while_rows_get_new_ordinals():
         assert found_now.complete_from_ms == engine._sources["n"].retained_from_ms
         assert found_now.now_ms is not None
         with pytest.raises(InstantOutOfRange, match="no answer"):
-            engine.view().snapshot(f"back-{mode}", at_ms=found_now.now_ms)
+            engine.view().snapshot(f"back-{mode}", at=found_now.now_ms)
 
 
 def test_a_version_that_takes_the_key_away_is_the_latest_of_its_instant():
@@ -406,7 +406,7 @@ def test_the_version_is_that_of_the_row_whose_column_is_compared(text, expected)
     engine.ingest("u", batch_of(u.schema, [(0, n, at, (1, at)) for n, at in enumerate([300, 500])]), 1_000)
 
     def found(at_ms: int | None) -> dict[tuple[int | None, int | None], int | None]:
-        rows = engine.view().snapshot("q", at_ms=at_ms).table.to_pylist()
+        rows = engine.view().snapshot("q", at=at_ms).table.to_pylist()
         instants = (tuple(None if row[name] is None else ms(row[name]) for name in "ab") for row in rows)
         return dict(zip(instants, (row["r"] for row in rows), strict=True))
 

@@ -16,7 +16,7 @@ from tests.language.fuzz import SEEDS, WORDS
 from tests.language.rendering import render_statement
 from tests.strategies import examples
 from tureen.carets import render
-from tureen.errors import LimitExceeded, TureenError
+from tureen.errors import LimitExceeded, SyntaxRefused, TureenError
 
 LONG_S = 5.0
 
@@ -61,6 +61,14 @@ def test_mutated_statements(seed: str, data: st.DataObject) -> None:
         middle = data.draw(st.one_of(st.sampled_from(["", *WORDS]), st.text(string.printable, max_size=3)))
         text = text[:start] + middle + text[start + size :]
     check(text)
+
+
+def test_a_comment_ends_with_any_end_of_its_line() -> None:
+    for end in ("\n", "\r", "\r\n"):
+        parse(f"SELECT 'a--b' -- it's{end} FROM flights", CATALOGUE, Limits())
+        with pytest.raises(SyntaxRefused) as refused:
+            parse(f'SELECT 1 --{end} FROM "flights', CATALOGUE, Limits())
+        assert refused.value.message == "this quoted name does not end"
 
 
 DEEP = 20_000

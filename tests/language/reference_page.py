@@ -11,6 +11,7 @@ from engine.language.statements import parse
 from engine.model.limits import Limits
 from engine.model.source import Derived, SourceName, Stream
 from tests.language.fixtures import stream_of
+from tureen.period import period_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 
@@ -41,7 +42,9 @@ def catalogue() -> dict[str, Stream | Derived]:
 
 
 def examples(page: Path) -> list[str]:
-    return re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    """Its statements, each without the period that it may end with."""
+    found = re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return [(period_of(sql) or (sql, None))[0] for sql in found]
 
 
 EXAMPLES = examples(PAGE)

@@ -84,6 +84,10 @@ def test_an_answer_is_watched_its_past_is_seen_and_it_is_paused_and_changed(
     page.get_by_label("Compare with").select_option("newest")
     expect(cells(page, "Rows that came")).to_have_text(["3000", "3001", "4000"])
     expect(cells(page, "Rows that went")).to_have_text(["1000", "2000"])
+    lives = page.get_by_role("region", name="Rows over the period")
+    expect(lives.get_by_role("row")).to_have_count(6)
+    expect(lives.get_by_role("img").first).to_have_attribute("aria-label", re.compile("^from before to "))
+    expect(lives.get_by_role("img").last).to_have_attribute("aria-label", re.compile("^from .* on$"))
     assert_accessible(page)
     page.get_by_role("button", name="Back to live").click()
 

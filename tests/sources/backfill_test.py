@@ -413,14 +413,14 @@ def test_answers_from_scratch_reach_into_history(feed: Feed) -> None:
     )
     answer = view.afresh("all", given(300, *range(300, 900, 100)))
     assert (answer.table.column(0).to_pylist(), answer.complete_from_ms) == ([8], 300)
-    answer = view.afresh("q0", given(100, *range(100, 900, 100)), at_ms=700)
+    answer = view.afresh("q0", given(100, *range(100, 900, 100)), at=700)
     assert answer.table.column(0).to_pylist() == [200.0, 300.0, 400.0, 500.0, 600.0, 700.0]
     assert answer.now_ms == 700
     with pytest.raises(InstantOutOfRange) as refused:
-        view.afresh("q0", given(300, *range(300, 900, 100)), at_ms=700)
+        view.afresh("q0", given(300, *range(300, 900, 100)), at=700)
     assert refused.value.earliest_ms == 800
     with pytest.raises(InstantOutOfRange):
-        view.afresh("q0", {}, at_ms=1_001)
+        view.afresh("q0", {}, at=1_001)
     with pytest.raises(BackfillRefused):
         view.afresh("q0", given(300, 950))
     assert feed.values() == [900.0, 1_000.0]

@@ -113,7 +113,7 @@ class World:
         return self.step(Allocate(tuple(allotments.items())))
 
     def answer(self, query_id: str, at_ms: int | None = None) -> Answer:
-        return self.engine.view().snapshot(query_id, at_ms=at_ms)
+        return self.engine.view().snapshot(query_id, at=at_ms)
 
 
 def rows_of(table: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from tureen import command_options, console
 from tureen.protocol import SnapshotFormat
+
+if TYPE_CHECKING:
+    from tureen.period import Period
 
 
 class Instant(click.ParamType):
@@ -26,6 +31,37 @@ class Instant(click.ParamType):
             self.fail(f"{refused.message}: {refused.hint}", param, ctx)
 
 
+def instants(command: Callable[..., None]) -> Callable[..., None]:
+    """``--at``, or ``--from`` and ``--to``, handed on as ``at``: an instant, a period, or None."""
+
+    @wraps(command)
+    def called(*args: Any, at: int | None, since: int | None, until: int | None, **others: Any) -> None:
+        from tureen.errors import InstantRefused
+        from tureen.period import Period
+
+        if since is None and until is not None:
+            raise click.UsageError("--to goes with --from")
+        if since is not None and at is not None:
+            raise click.UsageError("--at is one instant, --from begins a period; choose one")
+        try:
+            asked = at if since is None else Period(since, until)
+        except InstantRefused as refused:
+            raise click.UsageError(refused.hint or refused.message) from None
+        command(*args, at=asked, **others)
+
+    for option in (
+        click.option("--to", "until", type=Instant(), help="The instant behind the period; NOW if left out."),
+        click.option(
+            "--from", "since", type=Instant(), help="Its rows over a period, with when they are there."
+        ),
+        click.option(
+            "--at", type=Instant(), help="The answer of an earlier instant: ms since 1970, or ISO 8601."
+        ),
+    ):
+        called = option(called)
+    return called
+
+
 @click.command()
 @click.argument("handle")
 @click.option(
@@ -34,7 +70,7 @@ class Instant(click.ParamType):
     type=click.Choice(["table", "json", "ndjson", "csv", "arrow"]),
     help=console.FORMAT_HELP,
 )
-@click.option("--at", type=Instant(), help="The answer of an earlier instant: ms since 1970, or ISO 8601.")
+@instants
 @click.option(
     "--archive/--no-archive",
     default=None,
@@ -49,7 +85,7 @@ class Instant(click.ParamType):
 def snapshot(
     handle: str,
     form: str | None,
-    at: int | None,
+    at: int | Period | None,
     archive: bool | None,
     output: Path | None,
     rows: int,
@@ -63,6 +99,8 @@ def snapshot(
     """
     import sys
 
+    from tureen.snapshot import Snapshot
+
     if form is None:
         form = "json" if broker.as_json else _by_name(output) or console.default_form()
     if form == "table" and output is not None:
@@ -70,10 +108,11 @@ def snapshot(
     if form == "arrow" and output is None and sys.stdout.isatty():
         raise click.UsageError("arrow is binary; write it to a file with --output")
     with broker.client(topics) as client:
-        if form == "table":
-            console.show_snapshot(client.snapshot(handle, at, archive=archive), rows)
-            return
-        reply = client.fetch(handle, cast("SnapshotFormat", form), at, archive=archive)
+        kind: SnapshotFormat = "arrow" if form == "table" else cast("SnapshotFormat", form)
+        reply = client.fetch(handle, kind, at, archive=archive)
+    if form == "table":
+        console.show_snapshot(Snapshot.of(reply), rows)
+        return
     if output is None:
         console.show_reply(reply, form)
         return

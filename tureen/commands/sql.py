@@ -221,9 +221,12 @@ def _show_created(client: Client, facts: Mapping[str, Any]) -> None:
 def _ask(client: Client, statement: str, answers: Answers) -> None:
     """Show an answer, or with EMIT CHANGES on a terminal its changes; nothing of it is left behind."""
     from tureen.commands import under_way
+    from tureen.period import period_of
+    from tureen.snapshot import Snapshot
 
+    statement, period = period_of(statement) or (statement, None)
     followed = is_followed(statement) and answers.archive is None and answers.form == "table"
-    followed = followed and sys.stdout.isatty()
+    followed = followed and period is None and sys.stdout.isatty()
     query = client.register(statement, options=None if followed else ONCE)
     try:
         console.show_warnings(query.facts.get("warnings") or ())
@@ -240,11 +243,13 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
             catching_up.wait(query)
             catching_up.wait_for_written(client, answers.written)
             answers.written.clear()
-        if answers.form == "table":
-            console.show_snapshot(query.snapshot(archive=answers.archive), answers.rows, stands=False)
+        is_table = answers.form == "table"
+        form: SnapshotFormat = "arrow" if is_table else cast("SnapshotFormat", answers.form)
+        reply = client.fetch(query.handle, form, period, archive=answers.archive)
+        if is_table:
+            console.show_snapshot(Snapshot.of(reply), answers.rows, stands=False)
         else:
-            form = cast("SnapshotFormat", answers.form)
-            console.show_reply(client.fetch(query.handle, form, archive=answers.archive), form, stands=False)
+            console.show_reply(reply, form, stands=False)
     finally:
         with contextlib.suppress(UnknownQuery):
             query.unregister()

@@ -219,7 +219,7 @@ CLAUSES_REFUSED: dict[str, tuple[str, str]] = {
     "SAMPLE": ("SAMPLE here", "write it after a stream with a percentage, as in FROM s SAMPLE(10)"),
     "FOR": (
         "FOR here",
-        "FOR SYSTEM_TIME AS OF s.at stands behind the name of a NON RETROACTIVE table; leave FOR UPDATE out",
+        "AS OF s.at stands behind a NON RETROACTIVE table, FROM a TO b ends a SELECT that is asked once",
     ),
     "PIVOT": ("PIVOT", "write an aggregate with FILTER (WHERE ...) for each column"),
     "UNPIVOT": ("UNPIVOT", "register one query for each column"),

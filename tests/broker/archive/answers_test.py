@@ -39,7 +39,7 @@ def test_an_answer_is_that_of_an_engine_that_kept_everything(text: str, back_ms:
         whole.register("q", text)
         archive_answers = ArchiveAnswers(kept.settings, kept.archive)
         at_ms = BASE_MS + 574 - back_ms if back_ms else None
-        expected = whole.view().snapshot("q", at_ms=at_ms)
+        expected = whole.view().snapshot("q", at=at_ms)
         found = archive_answers.answer(kept.engine.view(), "q", at_ms, 1_000)
         assert found.answer.table == expected.table
         assert found.answer.complete

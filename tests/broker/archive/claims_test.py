@@ -72,9 +72,9 @@ def test_a_window_that_reaches_before_the_first_row_is_not_complete() -> None:
         assert found == incomplete | {"near": None, "few": None}
         assert kept.offsets("far") == kept.offsets("all") == offsets(range(LOST, ROWS - 1))  # none is hidden
         with pytest.raises(InstantOutOfRange) as refused:
-            view.snapshot("near", at_ms=whole_ms + 99)
+            view.snapshot("near", at=whole_ms + 99)
         assert refused.value.earliest_ms == whole_ms + 100
-        assert view.snapshot("near", at_ms=whole_ms + 100).complete
+        assert view.snapshot("near", at=whole_ms + 100).complete
 
 
 def test_history_fills_what_lies_between_retention_and_the_first_row() -> None:

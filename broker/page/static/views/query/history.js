@@ -8,6 +8,7 @@ import { html, useEffect, useMemo, useState } from "../../vendor/core.js";
 import { queryPath } from "./access.js";
 import { SHOWN_MAX } from "./live.js";
 import { AnswerTable } from "./table.js";
+import { isNumber, Value } from "./values.js";
 
 const YEARS_19_MS = 19 * 365 * 86_400_000;
 const SPANS = [60_000, 600_000, 3_600_000, 86_400_000, Number.POSITIVE_INFINITY];
@@ -76,6 +77,33 @@ const Between = ({ id, handle, from, to }) => {
     </div>`;
 };
 
+/** Each row that is there at an instant of a period, with a bar from when to when. */
+const Lives = ({ id, handle, from, to }) => {
+  const path = queryPath(id, `/snapshot${queryString({ from, to: to + 1, limit: SHOWN_MAX })}`);
+  const [found, error] = useLoaded((signal) => get(path, { handle, signal }), [path, handle]);
+  if (error) return html`<${ErrorBox} error=${error} />`;
+  if (!found) return html`<p class="dim">…</p>`;
+  const width = to + 1 - from;
+  const percent = (ms) => Math.max(0, Math.min(100, (100 * (ms - from)) / width));
+  const lifeOf = (values) => values.slice(-2).map((text) => Date.parse(text));
+  return html`
+    <${Remarks} of=${found} />
+    <p class="dim">${found.rows.length < found.rows_total ? `first ${count(found.rows.length)} of ` : ""}${count(found.rows_total)} ${found.rows_total === 1 ? "row" : "rows"}, each with the time in which it is in the answer</p>
+    <div class="scroll query-answer" tabindex="0" role="region" aria-label="Rows over the period">
+      <table>
+        <thead><tr><th scope="col" class="query-life">${instant(from)} – ${instant(to)}</th>${found.columns.slice(0, -2).map(({ name, type }) => html`<th scope="col">${name}<span class="type">${type.toLowerCase()}</span></th>`)}</tr></thead>
+        <tbody>${found.rows.map((values, place) => {
+          const [came, left] = lifeOf(values);
+          const told = `${came > from ? `from ${instant(came)}` : "from before"} ${left <= to ? `to ${instant(left)}` : "on"}`;
+          return html`<tr key=${place}>
+            <td class="query-life"><svg viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label=${told}><title>${told}</title><rect x=${percent(came)} y="2" width=${Math.max(0.5, percent(left) - percent(came))} height="6" /></svg></td>
+            ${found.columns.slice(0, -2).map(({ type }, column) => html`<td class=${isNumber(type) ? "number" : ""}><${Value} value=${values[column]} type=${type} /></td>`)}
+          </tr>`;
+        })}</tbody>
+      </table>
+    </div>`;
+};
+
 const localText = (ms) => new Date(ms).toISOString().slice(0, 23);
 
 /** sources: of the query. onLive: back to the answer of now. */
@@ -137,6 +165,7 @@ export const History = ({ id, handle, sources, onLive }) => {
       </div>
       ${range.earliest_ms !== null && html`<p class="dim">Rows are kept from <${Instant} ms=${range.earliest_ms} /> UTC on. Answers are of the rows as they are known now.</p>`}
     <//>
-    ${settled !== null && from !== null && html`<${Card} title=${`Between ${instant(from)} and ${instant(to)} UTC`}><${Between} id=${id} handle=${handle} from=${from} to=${to} /><//>`}
+    ${settled !== null && from !== null && html`<${Card} title=${`Between ${instant(from)} and ${instant(to)} UTC`}><${Between} id=${id} handle=${handle} from=${from} to=${to} /><//>
+      <${Card} title="When each row is there"><${Lives} id=${id} handle=${handle} from=${from} to=${to} /><//>`}
     ${settled !== null && html`<${Then} id=${id} handle=${handle} at=${settled} />`}`;
 };

@@ -1,0 +1,119 @@
+"""``SELECT ... FOR SYSTEM_TIME FROM a TO b``: an answer over a period, as its text asks for it.
+
+The clause ends a SELECT that is asked once. It is the answer of the whole SELECT that is asked for at each
+instant of the period, not the state of one of its tables.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tureen.errors import InstantRefused, SyntaxRefused
+from tureen.snapshot import Instant, instant_ms
+from tureen.statements import blanked
+
+HINT = "end the SELECT with FOR SYSTEM_TIME FROM '2013-07-01' TO '2013-07-02 12:00', or TO NOW"
+
+_CLAUSE = re.compile(
+    r"\bFOR\s+SYSTEM_TIME\s+(?P<how>FROM|BETWEEN)\b(?P<since>.*?)\b(?P<between>TO|AND)\b(?P<until>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_INSTANT = re.compile(r"(?:TIMESTAMP\s*|DATE\s*)?'(?P<text>[^']*)'|(?P<ms>-?\d{1,17})", re.IGNORECASE)
+_NOW = re.compile(r"NOW(?:\s*\(\s*\))?|CURRENT_TIMESTAMP", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The instants from ``since`` on and before ``until``; None: up to NOW, which is one of them.
+
+    An answer over it has each row that is in the answer at one of them, with ``valid_from`` and ``valid_to``
+    behind its columns, cut off at the ends of the period: those with ``valid_from <= t < valid_to`` are the
+    answer at t. Its ``now_ms`` is the last instant, its ``errors`` are those of the first.
+
+    >>> Period("1970-01-01T00:00:01Z", 2_000).to_ms
+    2000
+    """
+
+    since: Instant
+    until: Instant | None = None
+
+    def __post_init__(self) -> None:
+        """Raises InstantRefused."""
+        if self.to_ms is not None and self.to_ms <= self.from_ms:
+            raise InstantRefused(self.until, hint="a period ends after it begins")
+
+    @property
+    def from_ms(self) -> int:
+        """The first instant, ms since 1970."""
+        return instant_ms(self.since)
+
+    @property
+    def to_ms(self) -> int | None:
+        """The instant behind the last, ms since 1970; None: NOW is the last."""
+        return None if self.until is None else instant_ms(self.until)
+
+    def as_dict(self) -> dict[str, int]:
+        """As requests have it."""
+        ends = {"from": self.from_ms, "to": self.to_ms}
+        return {name: ms for name, ms in ends.items() if ms is not None}
+
+
+At = Instant | Period | None
+"""What an answer is asked for: an instant, a period, or NOW."""
+
+
+def asked_at(at: At) -> int | Period | None:
+    """An instant as ms since 1970, a period as it is. Raises InstantRefused."""
+    return at if at is None or isinstance(at, Period) else instant_ms(at)
+
+
+def period_of(sql: str) -> tuple[str, Period] | None:
+    """A SELECT without the period that ends it, and the period; None: it has none.
+
+    ``BETWEEN a AND b`` takes b in, ``FROM a TO b`` does not. Raises SyntaxRefused.
+
+    >>> period_of("SELECT v FROM s FOR SYSTEM_TIME FROM 10 TO '1970-01-01 00:00:01'")
+    ('SELECT v FROM s', Period(since=10, until=1000))
+    >>> period_of("SELECT v FROM s FOR SYSTEM_TIME BETWEEN 10 AND 20;")
+    ('SELECT v FROM s', Period(since=10, until=21))
+    >>> period_of("SELECT ' FOR SYSTEM_TIME FROM 1 TO 2' FROM s -- FOR SYSTEM_TIME FROM 1 TO 2")
+    """
+    bare = blanked(sql)
+    found = _CLAUSE.search(bare)
+    if found is None:
+        return None
+    takes_last = found["how"].upper() == "BETWEEN"
+    if takes_last != (found["between"].upper() == "AND"):
+        _refuse(sql, found.start("between"), "FROM goes with TO, BETWEEN with AND")
+    said = blanked(sql, strings=False)
+    from_ms = _instant(said, found.span("since"), now=False)
+    to_ms = _instant(said, found.span("until"), now=True)
+    assert from_ms is not None
+    if to_ms is not None and takes_last:
+        to_ms += 1
+    if to_ms is not None and to_ms <= from_ms:
+        _refuse(sql, found.start("until"), "the period ends before it begins")
+    return sql[: found.start()].rstrip(), Period(from_ms, to_ms)
+
+
+def _instant(sql: str, span: tuple[int, int], *, now: bool) -> int | None:
+    """ms since 1970; None: NOW, where that may be."""
+    text = sql[slice(*span)].strip()
+    if now and _NOW.fullmatch(text):
+        return None
+    found = _INSTANT.fullmatch(text)
+    if found is None:
+        _refuse(sql, span[0] + 1, f"{text[:40]!r} is not an instant")
+    try:
+        return int(found["ms"]) if found["ms"] is not None else instant_ms(found["text"])
+    except InstantRefused as refused:
+        _refuse(sql, span[0] + 1, refused.message)
+
+
+def _refuse(sql: str, place: int, why: str) -> NoReturn:
+    before = sql[:place]
+    raise SyntaxRefused(
+        why, hint=HINT, line=before.count("\n") + 1, column=place - (before.rfind("\n") + 1) + 1
+    )
