@@ -8,7 +8,7 @@ The *level* says what is not done any more, and each includes those before it:
 
     level    from share   until below
     refuse   0.80         0.78    new registrations, CREATE STREAM and CREATE TABLE are refused
-    hold     0.90         0.85    no records are taken in
+    hold     0.92         0.90    no records are taken in
     shed     1.00         0.95    answers are refused
 
 Rows are what grows while records come, so they leave for the disk first (:mod:`broker.memory.spill`), and no
@@ -56,7 +56,7 @@ class Level(IntEnum):
 
 SHARES = {
     Level.REFUSE: (0.80, 0.78),
-    Level.HOLD: (0.90, 0.85),
+    Level.HOLD: (0.92, 0.90),
     Level.SHED: (1.00, 0.95),
 }
 """By level: the share of the budget that it begins at, and the one that it lasts down to."""

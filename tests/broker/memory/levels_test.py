@@ -93,8 +93,8 @@ def test_levels_begin_higher_than_they_end() -> None:
     assert level_after(Level.NORMAL, 0.97) == Level.HOLD
     assert level_after(Level.NORMAL, 1.2) == Level.SHED
     assert level_after(Level.REFUSE, 0.79) == Level.REFUSE
-    assert level_after(Level.HOLD, 0.86) == Level.HOLD
-    assert level_after(Level.HOLD, 0.84) == Level.REFUSE
+    assert level_after(Level.HOLD, 0.91) == Level.HOLD
+    assert level_after(Level.HOLD, 0.89) == Level.REFUSE
     assert level_after(Level.HOLD, 0.77) == Level.NORMAL
 
 
@@ -120,7 +120,8 @@ def test_the_larger_of_held_and_counted_decides() -> None:
     assert memory.refuses(Level.HOLD, "nothing is read") is None
     with memory.accounts.answering(100):
         assert after(300) == (1_050, Level.SHED)
-    assert after(300) == (850, Level.HOLD)  # it lasts down to 0.85
+    assert after(910) == (910, Level.HOLD)  # it lasts down to 0.90
+    assert after(300) == (850, Level.REFUSE)
     memory.accounts.counted(3, None)
     assert after(960) == (960, Level.HOLD)
     assert memory.facts()["uncounted_bytes"] == 860
@@ -147,7 +148,7 @@ def test_an_answer_is_granted_memory_while_nobody_would_be_paused_for_it() -> No
     clock[0] += GRANTED_S
     memory.require_room(200)
     clock[0] += GRANTED_S
-    held[0] = 899
+    held[0] = 919
     with pytest.raises(MemoryBudgetExceeded):
         memory.require_room(2)
 
@@ -177,7 +178,7 @@ def test_nobody_is_paused_while_rows_leave_or_intake_is_held_since_a_moment(tmp_
         return memory.stuck_s
 
     assert after(890, 9.0) == 0.0
-    assert after(910, 1.0) == 0.0
+    assert after(930, 1.0) == 0.0
     assert after(980, 4.0) == 4.0
     assert spill.write([np.zeros(4_096, np.uint8)]) is not None
     assert after(980, 3.0) == 3.0  # since rows left
