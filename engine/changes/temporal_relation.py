@@ -68,6 +68,11 @@ class TemporalRelation:
         """The rows of a mask, bool[n]."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
+    def slice(self, start: int, stop: int) -> TemporalRelation:
+        """Rows start to stop, without a copy."""
+        relation = self.relation.slice(start, stop)
+        return TemporalRelation(relation, self.valid_from[start:stop], self.valid_to[start:stop])
+
     def with_columns(self, columns: Sequence[Column]) -> TemporalRelation:
         """Returns these rows, valid as long as before, with other columns."""
         return TemporalRelation(self.relation.with_columns(columns), self.valid_from, self.valid_to)

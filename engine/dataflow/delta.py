@@ -13,7 +13,7 @@ Row 0 was there before the transition and leaves at 11. A row that is there all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,3 +109,17 @@ class Delta:
         """Without rows of nobody."""
         held = self.counts() > 0
         return self if held.all() else self.take(np.flatnonzero(held))
+
+
+@dataclass(frozen=True, slots=True)
+class SetDelta:
+    """Rows with sets of columns: the owners of a row in ``delta`` are numbers of ``sets``, which have no
+    column in common there. sets: int32 each; None: the owners are columns.
+    """
+
+    delta: Delta
+    sets: Sequence[Int32Array] | None
+
+    def with_delta(self, delta: Delta) -> SetDelta:
+        """Returns these sets over what became of the rows."""
+        return SetDelta(delta, self.sets)

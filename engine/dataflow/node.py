@@ -15,7 +15,7 @@ import numpy as np
 from engine.changes.context import EvaluationContext
 from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.buffers.settings import StateSettings
-from engine.dataflow.delta import Delta
+from engine.dataflow.delta import Delta, SetDelta
 from engine.dataflow.turn import Turn
 from engine.kernels import told as kernels
 from engine.kernels.told import ItemLists
@@ -206,6 +206,11 @@ class Node(ABC):
         before its first turn, of nodes that have begun it. At least one delta, perhaps without rows; instants
         mean nothing.
         """
+
+    def standing_sets(self, context: EvaluationContext, columns: Int32Array) -> Iterator[SetDelta]:
+        """As :meth:`standing`, by sets of columns, where many columns may have the same rows."""
+        for delta in self.standing(context, columns):
+            yield SetDelta(delta, None)
 
     @abstractmethod
     def _changed(self, turn: Turn) -> Delta: ...

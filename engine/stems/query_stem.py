@@ -132,13 +132,14 @@ class QueryStem:
                     self.residuals.share(slot, predicate, each.residuals)
                 else:
                     coming[regions] = slot
-                    self._shared.add(hash(regions), slot)
             slots.append(slot)
         if fresh:
             made, sizes, alternatives = (np.array(each, np.int64) for each in (fresh, counts, terms))
             intervals = Intervals.of(rows)
             self.slots.clear_errors(made)
             self.store.put(made, sizes, alternatives, intervals)
+            for regions, slot in coming.items():  # once the store has them: others may have the same hash
+                self._shared.add(hash(regions), slot)
             self.placement.put(made, sizes, alternatives, intervals)
             self.residuals.place(fresh, self.cohorts.place)
         return Added(tuple(slots), tuple(fresh))

@@ -6,18 +6,19 @@ States add up, so a row that leaves is subtracted, and nothing depends on the or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.changes.temporal_relation import Interval
 from engine.dataflow.arrangements.pairs import Pairs
-from engine.dataflow.delta import Delta
+from engine.dataflow.delta import Delta, SetDelta
 from engine.kernels import cells as kernels
 from engine.kernels import exit_order, grouping, multisets, told
 from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.changes import Weights
+from engine.model.runs import places_of
 from engine.model.types import Type
 
 COUNTED = 4
@@ -25,6 +26,11 @@ COUNTED = 4
 the last."""
 MERGED = 32
 """Elsewhere by merging runs of them that are in order, where these are as long on average."""
+SUMS_MIN = 1 << 16
+"""Sums of keys and sets have places by number where there are no more than pairs and this; else they are
+sorted."""
+SPREAD_MAX = 1 << 20
+"""Sums enter the cells of the columns of their sets in pieces of so many pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,48 @@ class CellStates:
     def enter(self, starts: Int64Array, cells: Int32Array, values: Int64Array) -> None:
         """Rows enter. starts, cells: row r is in cells[starts[r]:starts[r + 1]]. values: int64[rows, S]."""
         kernels.enter(starts, cells, values, self._state)
+
+    def enter_sets(self, columns: Sequence[Column], given: SetDelta, values: Int64Array) -> None:
+        """Rows enter, by sets of columns of the graph: they are added up for each (key, set), and the sums
+        enter the cell of each column of the set. columns: the rows' keys. values: int64[rows, S].
+        O(pairs of rows and sets * S + pairs of (key, set) and columns * S).
+        """
+        delta, sets = given.delta, given.sets
+        if sets is not None and max(map(len, sets), default=1) == 1:
+            owners = np.concatenate([np.empty(0, np.int32), *sets])[delta.owners]
+            delta, sets = replace(delta, owners=owners), None
+        if sets is None:
+            self.enter(delta.starts, self.of(columns, delta), values)
+            return
+        keys = self.pairs.number_keys(columns, len(delta.temporal))
+        words = np.repeat(keys.astype(np.int64), delta.counts()) * len(sets) + delta.owners
+        span = int(words.max(initial=-1)) + 1
+        if span > len(words) + SUMS_MIN:
+            words, places = np.unique(words, return_inverse=True)
+        else:
+            places, words = words, np.arange(span)
+        sums = np.zeros((len(words), self.width), np.int64)
+        kernels.enter(delta.starts, places.astype(np.int32), values, sums)
+        there = np.flatnonzero(sums[:, 0])
+        self._enter_sums(words[there] // len(sets), words[there] % len(sets), sets, sums[there])
+
+    def _enter_sums(
+        self, keys: Int64Array, numbers: Int64Array, sets: Sequence[Int32Array], sums: Int64Array
+    ) -> None:
+        """keys, numbers: int64[n], those of a key and of a set. sums: int64[n, S]."""
+        sizes = np.array([len(each) for each in sets], np.int64)
+        begins = np.cumsum(sizes) - sizes
+        owners = np.concatenate([np.empty(0, np.int32), *sets])
+        step = max(1, SPREAD_MAX // max(1, int(sizes.max(initial=1))))
+        for first in range(0, len(keys), step):
+            of = slice(first, first + step)
+            counts = sizes[numbers[of]]
+            starts = np.zeros(len(counts) + 1, np.int64)
+            np.cumsum(counts, out=starts[1:])
+            columns = owners[places_of(begins[numbers[of]], counts)]
+            cells = self.pairs.of(np.repeat(keys[of].astype(np.int32), counts), columns)
+            self._make_room()
+            kernels.enter(starts, cells, sums[of], self._state)
 
     def fold(self, entering: CellEvents, values: Int64Array) -> Versions:
         """Rows enter and leave."""

@@ -57,6 +57,8 @@ class EntriesNode(ScanNode):
             entered = doubled(self._timestamps(context, temporal.relation))
             yield replace(delta, temporal=TemporalRelation(temporal.relation, entered, temporal.valid_to))
 
+    standing_sets = Node.standing_sets
+
 
 def leaf_of(node: Node) -> EntriesNode:
     """The entries that an operator selects from, or computes its rows of."""

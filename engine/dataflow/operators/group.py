@@ -80,12 +80,18 @@ class GroupNode(KeepsColumns, UnaryNode):
             nothing = np.zeros(len(columns), np.int64)
             temporal = TemporalRelation(Relation([], len(columns)), nothing, nothing)
             self._cells.of([], Delta.of_one_each(temporal, columns))
-        for delta in self.below.standing(context, columns):
-            self.visited += len(delta.temporal)
-            cells = self._cells_of(delta)
-            self._cells.enter(delta.starts, cells, self._values(delta.temporal.relation))
-            for part in self._all_parts:
-                part.enter(delta, cells, self._cells.capacity)
+        if self._all_parts:
+            for delta in self.below.standing(context, columns):
+                self.visited += len(delta.temporal)
+                cells = self._cells_of(delta)
+                self._cells.enter(delta.starts, cells, self._values(delta.temporal.relation))
+                for part in self._all_parts:
+                    part.enter(delta, cells, self._cells.capacity)
+        else:
+            for each in self.below.standing_sets(context, columns):
+                self.visited += len(each.delta.temporal)
+                relation = each.delta.temporal.relation
+                self._cells.enter_sets(self._key_columns(relation), each, self._values(relation))
         used = self._cells.pairs.used()
         self._carry(self._cells.states_of(used), lambda: used)
 
@@ -168,8 +174,11 @@ class GroupNode(KeepsColumns, UnaryNode):
 
     def _cells_of(self, delta: Delta) -> Int32Array:
         """int32[pairs]: the cell of each."""
-        columns, _ = delta.temporal.relation.values_of(key.expression for key in self._keys)
-        return self._cells.of(list(map(with_one_zero, columns)), delta)
+        return self._cells.of(self._key_columns(delta.temporal.relation), delta)
+
+    def _key_columns(self, relation: Relation) -> list[Column]:
+        columns, _ = relation.values_of(key.expression for key in self._keys)
+        return list(map(with_one_zero, columns))
 
     def _release(self, cells: Int32Array, *, empty: bool) -> None:
         """empty: no row has them."""

@@ -18,6 +18,7 @@ from engine.changes.transition import FOREVER, NEVER
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.columns import KeyNumbers
 from engine.dataflow.delta import Delta
+from engine.dataflow.node import Node
 from engine.dataflow.operators.scan import Predicate, ScanNode
 from engine.dataflow.releases.held_rows import HeldRows
 from engine.language.evaluate import truth
@@ -81,6 +82,8 @@ class HeldScanNode(ScanNode):
             yield from self._in_pieces(temporal.where(needed), rows, columns[resumed])
         for column in columns.tolist():
             yield self._held_of(column)
+
+    standing_sets = Node.standing_sets
 
     def _held_of(self, column: int) -> Delta:
         """The rows of a column that the stream let go of."""

@@ -10,7 +10,7 @@ import numpy as np
 from engine.algebra.project.stage import Output
 from engine.changes.context import EvaluationContext
 from engine.dataflow.columns import KeyNumbers, Over
-from engine.dataflow.delta import Delta
+from engine.dataflow.delta import Delta, SetDelta
 from engine.dataflow.node import Node, UnaryNode
 from engine.dataflow.parameters import Constants, ConstantTable, with_parameters
 from engine.dataflow.turn import Turn
@@ -54,6 +54,10 @@ class ProjectNode(UnaryNode):
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         yield from map(self._of, self.below.standing(context, columns))
 
+    def standing_sets(self, context: EvaluationContext, columns: Int32Array) -> Iterator[SetDelta]:
+        for each in self.below.standing_sets(context, columns):
+            yield each.with_delta(self._of(each.delta))
+
     def _changed(self, turn: Turn) -> Delta:
         return self._of(self._passed(turn))
 
@@ -84,6 +88,10 @@ class FilterNode(UnaryNode):
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         yield from map(self._of, self.below.standing(context, columns))
+
+    def standing_sets(self, context: EvaluationContext, columns: Int32Array) -> Iterator[SetDelta]:
+        for each in self.below.standing_sets(context, columns):
+            yield each.with_delta(self._of(each.delta))
 
     def _changed(self, turn: Turn) -> Delta:
         return self._of(self._passed(turn))

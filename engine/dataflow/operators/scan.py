@@ -20,7 +20,7 @@ from engine.changes.temporal_relation import TemporalRelation
 from engine.changes.windows import ends_of
 from engine.dataflow.buffers.settings import StateSettings
 from engine.dataflow.columns import KeyNumbers
-from engine.dataflow.delta import Delta
+from engine.dataflow.delta import Delta, SetDelta
 from engine.dataflow.node import Node
 from engine.dataflow.turn import Turn
 from engine.kernels import grouping
@@ -33,10 +33,15 @@ from engine.operators.gather import rows_at
 from engine.operators.relation import Relation
 from engine.stems.rows import Rows
 from engine.store.matches.accepted import Slots, accepted_at_most, accepted_of
+from engine.store.matches.part_matches import PartMatches
+from engine.store.matches.patterns import sets_of
 from engine.windows.clauses import TimeWindow
 
 PAIRS_MAX = 1 << 20
 """Rows that stand are given in pieces of about so many pairs."""
+
+SETS = 4
+"""Pieces by sets of columns hold so many times the rows: they have fewer pairs than those by columns."""
 
 SAMPLE = 128
 """How many columns accept a row is seen from so many rows."""
@@ -114,13 +119,35 @@ class ScanNode(Node):
         return self._accepted(temporal, rows, self._all()).owned()
 
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
+        temporal = self._rows_that_stand(context)
+        rows = context.transition.by_source[self.kind.source].at.rows
+        yield from self._in_pieces(temporal, rows, columns)
+
+    def standing_sets(self, context: EvaluationContext, columns: Int32Array) -> Iterator[SetDelta]:
+        temporal = self._rows_that_stand(context)
+        rows = context.transition.by_source[self.kind.source].at.rows
+        asked = _Asked({int(column): self._predicate(int(column)) for column in columns})
+        ordinals = temporal.relation.stored_ordinals()
+        if asked.evaluated or not len(ordinals) or bool((ordinals[1:] <= ordinals[:-1]).any()):
+            for delta in self._in_pieces(temporal, rows, columns):
+                yield SetDelta(delta, None)
+            return
+        size = max(1, int(SETS * PAIRS_MAX / max(1.0, asked.columns_a_row(temporal, rows))))
+        for part, low, high in rows.ranges(int(ordinals[0]), int(ordinals[-1]) + 1):
+            start, stop = np.searchsorted(ordinals, (part.first + low, part.first + high)).tolist()
+            for first in range(start, stop, size):
+                last = min(first + size, stop)
+                places = ordinals[first:last] - part.first
+                yield asked.by_sets(temporal.slice(first, last), part.matches, places)
+
+    def _rows_that_stand(self, context: EvaluationContext) -> TemporalRelation:
+        """The rows that are there at the beginning of a transition."""
         temporal = context.scan_history(self.kind).alive()
         temporal = temporal.where(temporal.valid_from <= context.interval.since)
         if self.exits_known and not context.transition.by_source[self.kind.source].moves:
             temporal = self._with_exits(context, temporal)
         self.visited += len(temporal)
-        rows = context.transition.by_source[self.kind.source].at.rows
-        yield from self._in_pieces(temporal, rows, columns)
+        return temporal
 
     def _in_pieces(self, temporal: TemporalRelation, rows: Rows, columns: Int32Array) -> Iterator[Delta]:
         """Rows with those of some columns that accept each. At least one delta."""
@@ -128,12 +155,7 @@ class ScanNode(Node):
         size = max(1, int(PAIRS_MAX / max(1.0, asked.columns_a_row(temporal, rows))))
         for start in range(0, max(1, len(temporal)), size):
             stop = min(start + size, len(temporal))
-            piece = TemporalRelation(
-                temporal.relation.slice(start, stop),
-                temporal.valid_from[start:stop],
-                temporal.valid_to[start:stop],
-            )
-            yield self._accepted(piece, rows, asked).owned()
+            yield self._accepted(temporal.slice(start, stop), rows, asked).owned()
 
     def _with_exits(self, context: EvaluationContext, temporal: TemporalRelation) -> TemporalRelation:
         """Rows of a source that stands still, with the exits that they will have when it moves on."""
@@ -174,7 +196,7 @@ class ScanNode(Node):
         places = np.concatenate([each for each, _ in found]) if found else np.empty(0, np.int64)
         owners = np.concatenate([each for _, each in found]) if found else np.empty(0, np.int32)
         if (places[1:] >= places[:-1]).all():
-            return Delta(temporal, np.searchsorted(places, np.arange(n + 1)), owners, ids)
+            return Delta(temporal, starts_of(places, n), owners, ids)
         starts, order = np.empty(n + 1, np.int64), np.empty(len(places), np.int64)
         grouping.bring_together(places, starts, order)
         return Delta(temporal, starts, owners[order], ids)
@@ -203,6 +225,13 @@ def stored_rows(rows: Rows, ordinals: Int64Array) -> Relation:
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     return rows_at(rows.schema, found).take(places)
+
+
+def starts_of(places: Int64Array, n: int) -> Int64Array:
+    """int64[n + 1]: where those of each of n rows begin. places: ascending."""
+    starts = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(places, minlength=n), out=starts[1:])
+    return starts
 
 
 def _span_of(ordinals: Int64Array) -> tuple[int, int]:
@@ -234,6 +263,25 @@ class _Asked:
             for part, first, last in rows.ranges(int(ordinals.min()), int(ordinals.max()) + 1):
                 most = max(most, accepted_at_most(part.matches, self.slots, last - first) / (last - first))
         return len(self.every) + len(self.evaluated) + most
+
+    def by_sets(self, temporal: TemporalRelation, matches: PartMatches, rows: Int64Array) -> SetDelta:
+        """Rows of a segment, int64[n], ascending, with the sets of columns that accept each; no rows of
+        nobody.
+        """
+        found = sets_of(matches, self.slots, rows)
+        n, sets = len(rows), found.sets
+        places, numbers = found.rows, found.numbers
+        if self.every:
+            places = np.concatenate([places, np.arange(n)])
+            numbers = np.concatenate([numbers, np.full(n, len(sets), np.int32)])
+            sets = [*sets, np.array(self.every, np.int32)]
+        if bool((places[1:] >= places[:-1]).all()):
+            starts = starts_of(places, n)
+        else:
+            starts, order = np.empty(n + 1, np.int64), np.empty(len(places), np.int64)
+            grouping.bring_together(places, starts, order)
+            numbers = numbers[order]
+        return SetDelta(Delta(temporal, starts, numbers).owned(), sets)
 
     def by_slot(self, temporal: TemporalRelation, rows: Rows) -> tuple[Int64Array, Int32Array]:
         """(row, column) of every acceptance."""

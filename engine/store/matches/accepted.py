@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -131,13 +132,19 @@ def accepted_of(matches: PartMatches, slots: Slots, rows: Int64Array) -> Pairs:
     places, names = matches.bits.pairs_of_rows(dense, rows)
     if not len(selective):
         return places, names
-    found = [(places, names)]
-    for start, stop in near(rows):
+    found = [(places, names), *listed_of(matches, slots, selective, rows)]
+    return np.concatenate([at for at, _ in found]), np.concatenate([called for _, called in found])
+
+
+def listed_of(matches: PartMatches, slots: Slots, selective: Int32Array, rows: Int64Array) -> Iterator[Pairs]:
+    """Finds the matches of some rows, which ascend, that are kept as lists, as :func:`accepted_of` does.
+    selective: those of the slots.
+    """
+    for start, stop in near(rows) if len(selective) else ():
         first, last = int(rows[start]), int(rows[stop - 1]) + 1
         for its, owners in _of_lists(matches, slots, selective, first, last):
             at, called = those_of(rows[start:stop], its, slots.names_of(owners))
-            found.append((start + at, called))
-    return np.concatenate([at for at, _ in found]), np.concatenate([called for _, called in found])
+            yield start + at, called
 
 
 def accepted_at_most(matches: PartMatches, slots: Slots, rows: int) -> int:

@@ -274,6 +274,25 @@ class SegmentBits:
                 of = lists.starts, lists.places, wanted.masks[word], wanted.names[64 * word :], first, last
                 found.add(partial(chunks.pairs_of_lists, *of))
 
+    def dense_words(self, wanted: NamedPlaces, rows: Int64Array) -> Iterator[tuple[int, Words]]:
+        """(its first place, uint64[n]) of each word in blocks of dense bits with wanted places: those of
+        them that some rows match, which ascend.
+        """
+        if not len(rows):
+            return
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        for word in np.flatnonzero(wanted.masks).tolist():
+            block = self._block(word >> 3)
+            if isinstance(block, DenseBlock):
+                bits = block.word(word & 7, first, last) & wanted.masks[word]
+                yield 64 * word, bits if len(rows) == len(bits) else bits[rows - first]
+
+    def pairs_of_row_lists(self, wanted: NamedPlaces, rows: Int64Array) -> tuple[Int64Array, Int32Array]:
+        """(place in ``rows``, name) of those of some rows, ascending, that match in blocks that are lists."""
+        if not any(isinstance(block, ListBlock) for block in self.blocks):
+            return NO_ROWS, np.empty(0, np.int32)
+        return self._pairs_of_lists(wanted, rows) if len(rows) else (rows, np.empty(0, np.int32))
+
     def _pairs_of_lists(self, wanted: NamedPlaces, rows: Int64Array) -> tuple[Int64Array, Int32Array]:
         """(place in ``rows``, name) of those in blocks that are lists."""
         places, names = [], []
