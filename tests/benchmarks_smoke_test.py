@@ -37,6 +37,14 @@ RUNS = {
         "--queries 12000 --warm 5000 --rows 2000 --times 5 --no-broker",
         ["resident_mb", "swapped_in_ms.p99", "disk_bytes_per_query", "registrations_per_s", "restart_s"],
     ),
+    "growth": (
+        "--sizes 2 20 --steps 3",
+        ["exponent.streams", "calls.joins.n20", "time_exponent.strings", "ms.retained.n2"],
+    ),
+    "period": (
+        "--rows 20000 --instants 300 --times 1",
+        ["ms.selection", "ratio_to_instants.groups", "rows.join", "ratio_to_duckdb.join"],
+    ),
     "cold": (
         "--rows 150000 --times 1",
         ["ratio_to_warm.invocation", "ms.join.cold", "memory_mb.cold", "column_mb", "data_rate_ratio"],
