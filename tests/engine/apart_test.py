@@ -331,7 +331,7 @@ def test_one_whose_changes_are_too_many_ends_when_it_rejoins() -> None:
     assert "q" not in twins.timed._parts.following
 
 
-@pytest.mark.parametrize("where", ["standing", "_changed"])
+@pytest.mark.parametrize("where", ["standing_sets", "_changed"])
 def test_a_defect_ends_the_query_whose_it_is_when_it_rejoins(where: str) -> None:
     """Others of its shape are told all."""
     twins = Restarting(6)
