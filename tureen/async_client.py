@@ -31,6 +31,7 @@ from tureen.live import AsyncLiveAnswer
 from tureen.period import At, asked_at
 from tureen.protocol import Handle, SnapshotFormat, new_handle
 from tureen.query import Handled
+from tureen.settling import registered
 from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
 from tureen.texts import Said, period_said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication
@@ -198,7 +199,7 @@ class AsyncClient:
     async def _register(
         self, publications: list[Publication], wait: float, progress: Callable[[int], None] | None = None
     ) -> list[AsyncQuery]:
-        statuses = await self._http.run(calls.register(publications, wait, progress))
+        statuses = await self._http.run(registered(publications, wait, progress))
         return [
             AsyncQuery(
                 self, one.handle, sql=one.sql, state=status.state, error=status.error, facts=status.facts

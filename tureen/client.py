@@ -225,7 +225,7 @@ class Client:
             client.register(template="SELECT * FROM flights WHERE carrier = ?", parameters=["AA"])
 
         handle: one of your own making (``tureen.new_handle()``), so that the same call made twice registers
-        once; made here where it is None. wait: seconds; what is not known then is PENDING, by topic alone 0
+        once; made here where it is None. wait: seconds; what does not stand then is PENDING, by topic alone 0
         returns at once, PUBLISHED. name: what it is called. Raises QueryError for a refused text, HandleInUse
         and NameInUse where another text or query has the handle or the name, KafkaUnavailable: it may or may
         not have taken effect; with the ``handle`` of the error it can be repeated.

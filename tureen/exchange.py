@@ -125,7 +125,7 @@ class Pause:
     seconds: float
 
 
-Talk = Generator[Request[Any], Any, Result]
+Talk = Generator[Request[Any] | Pause, Any, Result]
 Steps = Generator[Request[Any] | Pause, httpx.Response | None, Result]
 
 
@@ -140,6 +140,10 @@ def steps(talk: Talk[Result], address: str) -> Steps[Result]:
     try:
         request = next(talk)
         while True:
+            if isinstance(request, Pause):
+                yield request
+                request = talk.send(None)
+                continue
             try:
                 result = yield from _asked(request, address)
             except TureenError as error:

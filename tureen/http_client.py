@@ -18,6 +18,7 @@ from tureen.exchange import Heard, Pause, Request, Talk, settings, steps
 from tureen.facts import QueryStatus, Source
 from tureen.period import Period
 from tureen.protocol import SnapshotFormat
+from tureen.settling import registered
 from tureen.snapshot import Reply
 from tureen.transport import Progress, Publication
 
@@ -69,7 +70,7 @@ class HttpTransport:
     def register(
         self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None
     ) -> list[QueryStatus]:
-        return self.run(calls.register(publications, wait_s, progress))
+        return self.run(registered(publications, wait_s, progress))
 
     def status(self, handle: str) -> QueryStatus:
         return self.run(calls.status(handle))

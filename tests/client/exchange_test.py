@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +12,19 @@ import pytest
 
 import tureen
 from tureen import calls
-from tureen.errors import BrokerUnavailable, SyntaxRefused, UnknownEntity, UnknownQuery, ValueRefused
+from tureen.errors import (
+    BeingPrepared,
+    BrokerUnavailable,
+    InternalError,
+    SyntaxRefused,
+    UnknownEntity,
+    UnknownQuery,
+    UnknownSource,
+    ValueRefused,
+)
 from tureen.exchange import ATTEMPTS, Pause, Request, Talk, steps
+from tureen.protocol import new_handle
+from tureen.settling import registered
 from tureen.transport import Publication
 
 ADDRESS = "http://broker:1"
@@ -157,3 +169,29 @@ def test_the_asynchronous_client_has_the_same_calls(pair: tuple[type, type]) -> 
     blocking, awaited = map(parameters, pair)
     assert blocking == awaited
     assert blocking
+
+
+def test_a_registration_that_is_prepared_is_waited_for_and_a_missing_stream_is_not() -> None:
+    prepared = {"query_id": "a", "state": "PENDING", "error": BeingPrepared(0.5).as_dict(), "output": "o"}
+    missing = {"query_id": "b", "state": "PENDING", "error": UnknownSource("s").as_dict()}
+    lines = httpx.Response(200, content="\n".join(map(json.dumps, [prepared, missing])), request=REQUEST)
+    publications = [Publication(new_handle(), f"SELECT {number}") for number in range(2)]
+    replies = [lines, answered(prepared), answered({"query_id": "a", "state": "RUNNING"})]
+    found, done = carried_out(registered(publications, 60.0), replies)
+    assert [one.state for one in found] == ["RUNNING", "PENDING"]
+    assert [one.error and one.error.code for one in found] == [None, "unknown_source"]
+    assert found[0].facts["output"] == "o"
+    assert [isinstance(step, Pause) for step in done] == [False, True, False, True, False]
+
+
+def test_a_registration_is_waited_for_no_longer_than_asked_and_not_past_a_refusal() -> None:
+    prepared = {"query_id": "a", "state": "PENDING", "error": BeingPrepared(0.5).as_dict()}
+    one = [Publication(new_handle(), "SELECT 1")]
+    found, done = carried_out(registered(one, 0.0), [answered(prepared, 202)])
+    assert (found[0].state, len(done)) == ("PENDING", 1)
+    gone = answered({"code": "unknown_query", "message": "gone"}, 404)
+    found, _ = carried_out(registered(one, 60.0), [answered(prepared, 202), gone])
+    assert found[0].state == "PENDING"
+    failed = answered({"query_id": "a", "state": "ERROR", "error": InternalError("1", "").as_dict()})
+    found, _ = carried_out(registered(one, 60.0), [answered(prepared, 202), failed])
+    assert (found[0].state, found[0].error and found[0].error.code) == ("ERROR", "internal_error")

@@ -227,7 +227,7 @@ def _ask(client: Client, statement: str, answers: Answers) -> None:
     statement, period = period_of(statement) or (statement, None)
     followed = is_followed(statement) and answers.archive is None and answers.form == "table"
     followed = followed and period is None and sys.stdout.isatty()
-    query = client.register(statement, options=None if followed else ONCE)
+    query = client.register(statement, wait=under_way.LINE_S, options=None if followed else ONCE)
     try:
         console.show_warnings(query.facts.get("warnings") or ())
         under_way.wait(query)

@@ -6,7 +6,8 @@ import time
 
 from tureen import console
 from tureen.client import Query
-from tureen.errors import BeingPrepared, BeingRegistered, TureenError
+from tureen.errors import TureenError
+from tureen.settling import is_on_its_way
 
 LOOK_S = 0.2
 LINE_S = 2.0
@@ -18,7 +19,7 @@ def wait(query: Query) -> None:
     else than its own registration. Ctrl-C ends the wait.
     """
     error, said_s = query.error, time.monotonic()
-    while error is not None and error.code in (BeingPrepared.code, BeingRegistered.code):
+    while error is not None and is_on_its_way(error):
         if time.monotonic() - said_s >= LINE_S:
             console.err().print(error.message, style="dim", markup=False)
             said_s = time.monotonic()

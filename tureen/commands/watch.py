@@ -72,7 +72,7 @@ def watch(
         if sql is None:
             watched = client.query(query)
         else:
-            watched = client.register(console.about(sql))
+            watched = client.register(console.about(sql), wait=under_way.LINE_S)
             behind.enter_context(contextlib.suppress(UnknownQuery))
             behind.callback(watched.unregister)
             under_way.wait(watched)

@@ -8,10 +8,12 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+import tureen
 from broker.runtime import lives
 from tests.broker.dear_queries import (
     COUNT,
@@ -25,7 +27,7 @@ from tests.broker.dear_queries import (
     until,
 )
 from tests.broker.running import Broker
-from tureen.protocol import query_id
+from tureen.protocol import new_handle, query_id
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -82,7 +84,13 @@ def test_others_go_on_while_a_registration_is_worked_out(one: Broker, name: str,
     assert one.http.patch(f"/queries/{paused}", json={"paused": False}).status_code in (200, 202)
     again = register(one, dear(name))["handle"]
     until(lambda: is_under_way(one, paused))
-    gate.open()
+    with ThreadPoolExecutor(1) as pool, tureen.connect(one.url) as client:
+        waited = new_handle()
+        waits = pool.submit(client.register, dear(name, 2), waited, wait=240.0)
+        until(lambda: one.state(waited) == "PENDING")
+        assert not waits.done()
+        gate.open()
+        assert waits.result().state == "RUNNING"
     for each in (paused, again):
         until(lambda each=each: one.state(each) == "RUNNING")  # type: ignore[misc]
     assert one.rows(again) == [[i] for i in range(COUNT - 5, COUNT + 9)]
