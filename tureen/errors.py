@@ -191,7 +191,7 @@ class OptionRefused(TureenError):
 
 
 class ValueRefused(TureenError):
-    """A value that cannot be sent, such as NaN."""
+    """A value that cannot be sent, such as NaN, or a period that ends before it begins."""
 
     code = "value_refused"
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from tureen.errors import InstantRefused, SyntaxRefused
+from tureen.errors import InstantRefused, SyntaxRefused, ValueRefused
 from tureen.snapshot import Instant, instant_ms
 from tureen.statements import blanked
 
@@ -40,9 +40,9 @@ class Period:
     until: Instant | None = None
 
     def __post_init__(self) -> None:
-        """Raises InstantRefused."""
+        """Raises InstantRefused, ValueRefused."""
         if self.to_ms is not None and self.to_ms <= self.from_ms:
-            raise InstantRefused(self.until, hint="a period ends after it begins")
+            raise ValueRefused("a period ends after it begins", hint="until is behind its last instant")
 
     @property
     def from_ms(self) -> int:

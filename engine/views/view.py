@@ -403,6 +403,8 @@ def _last_ms(period: Period, now_ms: int | None) -> int:
     if instants is None:
         end_ms = period.from_ms if period.to_ms is None else period.to_ms
         hint = "a period ends at NOW at the latest; leave its end out for that"
+        if now_ms is None:
+            hint = "the query's sources have no row yet"
         raise InstantOutOfRange(end_ms, None, end_ms if now_ms is None else now_ms, hint=hint)
     return instants[1]
 

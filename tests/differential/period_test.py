@@ -114,3 +114,12 @@ def test_of_joins_with_tables_and_without(
 )
 def test_of_tables(steps: list[Step], ends: list[tuple[int, int]]) -> None:
     agree(steps, ends)
+
+
+def test_over_sources_without_a_row_it_is_told_that_there_is_none() -> None:
+    engine = small_engine(LIMITS)
+    engine.create("CREATE STREAM s (v BIGINT) WITH (topic = 's')")
+    engine.register("q", "SELECT v FROM s")
+    with pytest.raises(InstantOutOfRange) as refused:
+        engine.view().snapshot("q", Period(5))
+    assert refused.value.hint == "the query's sources have no row yet"

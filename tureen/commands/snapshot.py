@@ -36,7 +36,7 @@ def instants(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(*args: Any, at: int | None, since: int | None, until: int | None, **others: Any) -> None:
-        from tureen.errors import InstantRefused
+        from tureen.errors import ValueRefused
         from tureen.period import Period
 
         if since is None and until is not None:
@@ -45,8 +45,8 @@ def instants(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("--at is one instant, --from begins a period; choose one")
         try:
             asked = at if since is None else Period(since, until)
-        except InstantRefused as refused:
-            raise click.UsageError(refused.hint or refused.message) from None
+        except ValueRefused as refused:
+            raise click.UsageError(refused.message) from None
         command(*args, at=asked, **others)
 
     for option in (

@@ -165,7 +165,11 @@ export const History = ({ id, handle, sources, onLive }) => {
       </div>
       ${range.earliest_ms !== null && html`<p class="dim">Rows are kept from <${Instant} ms=${range.earliest_ms} /> UTC on. Answers are of the rows as they are known now.</p>`}
     <//>
-    ${settled !== null && from !== null && html`<${Card} title=${`Between ${instant(from)} and ${instant(to)} UTC`}><${Between} id=${id} handle=${handle} from=${from} to=${to} /><//>
-      <${Card} title="When each row is there"><${Lives} id=${id} handle=${handle} from=${from} to=${to} /><//>`}
+    ${
+      settled !== null &&
+      from !== null &&
+      html`<${Card} title=${`Between ${instant(from)} and ${instant(to)} UTC`}><${Between} id=${id} handle=${handle} from=${from} to=${to} /><//>
+      <${Card} title="When each row is there"><${Lives} id=${id} handle=${handle} from=${from} to=${to} /><//>`
+    }
     ${settled !== null && html`<${Then} id=${id} handle=${handle} at=${settled} />`}`;
 };
