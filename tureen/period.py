@@ -80,8 +80,9 @@ def period_of(sql: str) -> tuple[str, Period] | None:
     ('SELECT v FROM s', Period(since=10, until=21))
     >>> period_of("SELECT ' FOR SYSTEM_TIME FROM 1 TO 2' FROM s -- FOR SYSTEM_TIME FROM 1 TO 2")
     """
-    bare = blanked(sql)
-    found = _CLAUSE.search(bare)
+    if _CLAUSE.search(sql) is None:
+        return None
+    found = _CLAUSE.search(blanked(sql))
     if found is None:
         return None
     takes_last = found["how"].upper() == "BETWEEN"

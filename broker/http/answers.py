@@ -174,8 +174,12 @@ class Snapshots:
     async def _view(self, shard: int, name: str, at: At) -> View:
         if not isinstance(at, Period):
             return await self.view_at(shard, name, at)
-        view = await self.view_at(shard, name, at.from_ms)
-        return view if at.to_ms is None else await self.view_at(shard, name, at.to_ms - 1)
+        return await self.view_over(shard, name, at.from_ms, None if at.to_ms is None else at.to_ms - 1)
+
+    async def view_over(self, shard: int, name: str, first_ms: int, last_ms: int | None) -> View:
+        """As :meth:`view_at` for two instants; last_ms None: NOW is the last."""
+        view = await self.view_at(shard, name, first_ms)
+        return view if last_ms is None else await self.view_at(shard, name, last_ms)
 
     async def view_at(self, shard: int, name: str, at_ms: int | None) -> View:
         """The view of now, in which NOW has come as far as an instant that has passed, where the clock moves

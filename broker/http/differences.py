@@ -68,9 +68,7 @@ class Differences:
         self._snapshots.require_for(wanted.archive)
 
         async def found(number: int) -> bytes:
-            view = await self._snapshots.view_at(number, name, wanted.from_ms)
-            if wanted.to_ms is not None:
-                view = await self._snapshots.view_at(number, name, wanted.to_ms)
+            view = await self._snapshots.view_over(number, name, wanted.from_ms, wanted.to_ms)
             to_ms = view.now_ms(name) if wanted.to_ms is None else wanted.to_ms
             if to_ms is not None and to_ms < wanted.from_ms:
                 raise InstantOutOfRange(wanted.from_ms, None, to_ms)

@@ -21,6 +21,7 @@ from engine.changes.transition import SourceTransition, Transition
 from engine.dataflow.graph import changes_of
 from engine.model.answer import AnswerColumns
 from engine.model.batch import Int64Array
+from engine.model.changes import Changes, Operator
 from engine.model.interruption import require_room
 from engine.model.limits import Limits
 from engine.model.period import period_names
@@ -29,6 +30,35 @@ from engine.model.types import TIMESTAMP
 from engine.sources.source_view import SourceView, sources_at, timeless
 from engine.standing.query import StandingQuery
 from tureen.errors import LimitExceeded
+
+
+def changes_between(
+    standing: StandingQuery,
+    operator: Operator,
+    sources: Mapping[SourceName, SourceView],
+    since_ms: int,
+    until_ms: int,
+    rows_max: int,
+    limits: Limits,
+) -> Changes:
+    """What changes in an answer at the instants since_ms < t <= until_ms, over the rows known now; NEVER:
+    from the beginning on. For the first all rows are there. until_ms: at most NOW.
+
+    Cost: O(rows of the windows). Raises LimitExceeded: they are more than rows_max.
+    """
+    still = timeless([source.stream for source in sources.values()])
+    by_source = {
+        name: SourceTransition(at, moves=name not in still)
+        for name, at in standing.at(sources_at(sources, until_ms)).items()
+    }
+    return changes_of(
+        replace(standing, slots=()),  # matches of the rows of the windows may not be made yet
+        operator,
+        Transition(since_ms, until_ms, by_source),
+        replace(limits, changes_max=rows_max),
+        until_ms,
+        tables=[name for name, source in sources.items() if source.stream.is_table],
+    )
 
 
 def rows_until(
@@ -47,20 +77,7 @@ def rows_until(
     first: the answer at from_ms, for which all rows are there. last_ms: at most NOW.
     Cost: O(rows of the windows), and a sort of the answer and of its changes. Raises LimitExceeded.
     """
-    alone = replace(standing, slots=())  # matches of the rows of the windows may not be there any more
-    still = timeless([source.stream for source in sources.values()])
-    by_source = {
-        name: SourceTransition(at, moves=name not in still)
-        for name, at in alone.at(sources_at(sources, last_ms)).items()
-    }
-    changes = changes_of(
-        alone,
-        "changes",
-        Transition(from_ms, last_ms, by_source),
-        replace(limits, changes_max=rows_max),
-        last_ms,
-        tables=[name for name, source in sources.items() if source.stream.is_table],
-    )
+    changes = changes_between(standing, "changes", sources, from_ms, last_ms, rows_max, limits)
     rows = pa.concat_tables([first, changes.table])
     require_room(rows.nbytes + 64 * rows.num_rows)
     n = first.num_rows

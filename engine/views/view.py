@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.changes.operator import operator_over
 from engine.changes.output import ChangesOutput, output_of
-from engine.changes.transition import NEVER, SourceTransition, Transition
-from engine.dataflow.graph import changes_of
+from engine.changes.transition import NEVER
 from engine.joins.joins import JoinViews
 from engine.joins.shape import Shape
 from engine.joins.view import JoinView
@@ -39,7 +38,7 @@ from engine.views.estimated_aggregates import with_visited
 from engine.views.found_answers import evaluate_found
 from engine.views.kept import with_completeness
 from engine.views.measured import is_sampled, with_measured_error
-from engine.views.period import rows_until
+from engine.views.period import changes_between, rows_until
 from engine.views.recompute import History, answer_afresh, boundary_ms
 from engine.views.set_view import SetView
 from engine.windows.source_clock import PartitionTime
@@ -290,12 +289,7 @@ class View:
         if not over.tells_since(query, operator, since, self.limits):
             hint = "rows that it needs are no longer retained; fetch the current answer"
             raise InstantOutOfRange(since, now_ms, now_ms, hint=hint)
-        at = query.at(over.at)
-        transition = Transition(
-            since, now_ms, {name: SourceTransition(at_source, moves=True) for name, at_source in at.items()}
-        )
-        alone = replace(query, slots=())  # matches of the rows of the window may not be made yet
-        return changes_of(alone, operator, transition, replace(self.limits, changes_max=rows_max), now_ms)
+        return changes_between(query, operator, over.sources, since, now_ms, rows_max, self.limits)
 
     def stream(self, source: SourceName) -> Stream:
         """A source's declaration."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import duckdb
 import numpy as np
@@ -76,13 +76,17 @@ def over(engine: Engine, sql: str, period: Period = PERIOD) -> list[tuple[object
         engine.unregister("q")
 
 
+def assert_same(found: Sequence[tuple[object, ...]], expected: Sequence[tuple[object, ...]]) -> None:
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
 def test_rows_of_a_window(engine: Engine, database: duckdb.DuckDBPyConnection) -> None:
     found = over(engine, f"SELECT id, k FROM s [RANGE {RANGE_MS} MILLISECONDS] WHERE v > 0")
     expected = database.execute(
         f"SELECT id, k, {IN_WINDOW} FROM rows WHERE v > 0 AND ts < 15000 AND ts + {RANGE_MS} >= 7000"
     ).fetchall()
     assert len(expected) > 9_000
-    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    assert_same(found, expected)
 
 
 def test_pairs_are_there_while_both_rows_are(engine: Engine, database: duckdb.DuckDBPyConnection) -> None:
@@ -94,7 +98,7 @@ def test_pairs_are_there_while_both_rows_are(engine: Engine, database: duckdb.Du
         " WHERE a.v > 50 AND valid_from < valid_to"
     ).fetchall()
     assert len(expected) > 9_000
-    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    assert_same(found, expected)
 
 
 def test_groups_at_many_instants(engine: Engine, database: duckdb.DuckDBPyConnection) -> None:
