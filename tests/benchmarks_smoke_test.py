@@ -120,6 +120,10 @@ RUNS = {
         "--ops group min_max join --batches 2",
         ["rows_per_s.group", "rows_per_s.min_max", "deltas_per_s.join.b64"],
     ),
+    "followed-join": (
+        "--window 20000 --rounds 2",
+        ["rows_per_s", "bytes_per_row.changes.rows", "bytes_per_row.changes.keys", "bytes_per_row.stored"],
+    ),
     "over": (
         "--rows 20000 --before 10000 --window 2000 --keys 100 --queries 5 --rounds 2",
         [f"rows_per_s.{way}.{op}" for way in ("lazy", "followed", "followed_many") for op in ("lag", "min")],

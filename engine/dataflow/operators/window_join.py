@@ -240,6 +240,16 @@ class WindowJoinNode(TwoInputs):
     def nbytes(self) -> int:
         return self._keys.nbytes + self._left.rows.nbytes + self._right.rows.nbytes
 
+    @property
+    def keys(self) -> int:
+        """How many distinct keys rows have."""
+        return len(self._keys)
+
+    @property
+    def keys_nbytes(self) -> int:
+        """Bytes of what numbers the keys, which are among those of what is kept."""
+        return self._keys.nbytes
+
     def _check(self) -> None:
         self._keys._check()
         self._left.rows._check()
