@@ -140,11 +140,13 @@ def decode_source(value: bytes, key: str) -> SourceState:
 
 
 def _promises_as_dict(state: PromiseState) -> dict[str, Any]:
-    past = [one.past for one in state.constraints]
+    past, runs = [one.past for one in state.constraints], [one.runs for one in state.constraints]
     forgotten = [one.forgotten for one in state.constraints]
     beside: dict[str, Any] = {}
     if any(past):
         beside["past"] = [base64.b64encode(one).decode() for one in past]
+    if any(runs):
+        beside["runs"] = [base64.b64encode(one).decode() for one in runs]
     if any(forgotten):
         beside["forgotten"] = forgotten
     return {
@@ -157,8 +159,9 @@ def _promises_as_dict(state: PromiseState) -> dict[str, Any]:
 
 
 def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
-    past = facts.get("past") or [""] * len(facts["constraints"])
-    forgotten = facts.get("forgotten") or [0] * len(facts["constraints"])
+    count = len(facts["constraints"])
+    past, runs = (facts.get(name) or [""] * count for name in ("past", "runs"))
+    forgotten = facts.get("forgotten") or [0] * count
     constraints = tuple(
         ConstraintState(
             broken,
@@ -167,9 +170,10 @@ def _promises_of(facts: Mapping[str, Any]) -> PromiseState:
             unchecked_from,
             base64.b64decode(hashes),
             gone,
+            base64.b64decode(ranges),
         )
-        for (broken, bound, values, unchecked_from), hashes, gone in zip(
-            facts["constraints"], past, forgotten, strict=True
+        for (broken, bound, values, unchecked_from), hashes, gone, ranges in zip(
+            facts["constraints"], past, forgotten, runs, strict=True
         )
     )
     since = None if facts["since"] is None else Position.parse(facts["since"])

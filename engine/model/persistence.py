@@ -49,7 +49,8 @@ class ConstraintState:
     numbers of its last and its first row, and how many rows it has. unchecked_from: of REFERENCES, the number
     of the first row of which it is not known whether it is kept; None: the other stream is elsewhere. past:
     of CLUSTERED and UNIQUE, hashes of values that no retained row has, int64 in the order of this machine.
-    forgotten: how many values are in neither.
+    runs: instead, of one column of whole numbers, the first and then the last ones of the runs that such
+    values make up. forgotten: how many values are in neither; of REFERENCES, how many rows were not checked.
     """
 
     broken: int = 0
@@ -58,6 +59,7 @@ class ConstraintState:
     unchecked_from: int | None = None
     past: bytes = b""
     forgotten: int = 0
+    runs: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,11 +86,9 @@ def _rank(value: Any) -> tuple[bool, Any]:
     return is_nan, 0 if is_nan else value
 
 
-def unmatched(
-    row: Row, constraint: References, target: Sequence[Row], now_ms: int, retain_ms: int
-) -> bool | None:
+def unmatched(row: Row, constraint: References, target: Sequence[Row], now_ms: int) -> bool | None:
     """Whether a row lacks the row of the target that it refers to; None: not known yet. target: rows that
-    entered there, in order; now_ms: its NOW; retain_ms: its RETAIN.
+    entered there, in order; now_ms: its NOW.
     """
     value = key_of(row, columns_of(constraint))
     if value is None:
@@ -104,9 +102,6 @@ def unmatched(
         assert constraint.within_ms is not None
         passed = now_ms >= row[0] + constraint.within_ms
         allowed = [other for other in target if other[0] <= row[0] + constraint.within_ms]
-    if any(
-        key_of(other, constraint.target_columns) == value and other[0] >= row[0] - retain_ms
-        for other in allowed
-    ):
+    if any(key_of(other, constraint.target_columns) == value for other in allowed):
         return False
     return True if passed else None

@@ -1,7 +1,8 @@
 """The values that rows have in the columns of constraints: their numbers, and what is known of each.
 
 Of ORDERED the last k values and a bound are known, of CLUSTERED and UNIQUE the values that were there within
-RETAIN, each with an id, and of older ones a hash. O(1) a value, amortised.
+RETAIN, each with an id, and of older ones a hash, or of whole numbers the runs that they make up. O(1) a
+value, amortised.
 """
 
 from __future__ import annotations
@@ -21,9 +22,14 @@ from engine.model.constraint import Clustered, Ordered, Unique, columns_of
 from engine.model.persistence import ConstraintState
 from engine.model.source import Schema, Stream
 from engine.model.types import Kind
-from engine.sources.past_values import PastValues, hashes_of
+from engine.sources.past_numbers import WHOLE, PastNumbers
+from engine.sources.past_values import PastValues
 
 IDS_MIN = 1_024
+UNKNOWN = -1
+PAST = -2
+"""In the place of the number of a row: there was none; there was one, longer ago than RETAIN."""
+BEFORE_ALL_MS = -(2**62)
 
 RowConstraint = Ordered | Clustered | Unique
 """What a row keeps or breaks as it enters."""
@@ -50,9 +56,9 @@ class ConstraintValues:
         ]
         self._rules, rings, dues = _rules([one for _, one in self.checked], stream.retain_ms)
         self._ids = NumberPairs(self._capacities)
-        self.past = [PastValues(past_max) for _ in self.checked]
+        self.past = [_past_of([fields[place].type.kind for place in each], past_max) for each in self._places]
         self._hashes: Int64Array = np.zeros(self._ids_min, np.int64)
-        """By id, of values that are there."""
+        """By id, of values that are there, as past ones are known."""
         self._state = _state(
             np.full(len(self.checked), NOTHING), np.full(rings, NOTHING), np.full(dues, NO_ID), self._ids_min
         )
@@ -81,8 +87,8 @@ class ConstraintValues:
             came[c, fresh[self.past[c].has(hashes)]] = kernels.AGAIN
 
     def _hash(self, c: int, rows: Batch, ids: Int64Array) -> Int64Array:
-        """Hashes of the values of rows, none of them NULL; they are kept by id."""
-        hashes = hashes_of([rows.columns[place] for place in self._places[c]])
+        """What past values are known by, of the values of rows, none of them NULL; it is kept by id."""
+        hashes = self.past[c].codes([rows.columns[place] for place in self._places[c]])
         self._hashes[ids] = hashes
         return hashes
 
@@ -170,13 +176,19 @@ class ConstraintValues:
 
     def found(self, unique: Unique, values: Sequence[Column]) -> tuple[Int64Array, Int64Array]:
         """The number and the instant of the last row that has these values of unique columns, int64[n] each;
-        number -1 where none had them within RETAIN. values: one column for each of the constraint's, without
-        NULL where it counts.
+        number UNKNOWN where none had them that is known of; PAST, and an instant before all, where it went
+        longer ago than RETAIN. values: one column for each of the constraint's, without NULL where it counts.
         """
         c = next(c for c, (_, one) in enumerate(self.checked) if one == unique)
         ids = self._numbered(c, values)
-        numbers = np.where(self._state.own[ids] > 0, self._state.last[ids], -1)
-        return numbers, self._state.last_ms[ids]
+        numbers = np.where(self._state.own[ids] > 0, self._state.last[ids], UNKNOWN)
+        instants = self._state.last_ms[ids]
+        missing = np.flatnonzero(numbers == UNKNOWN)
+        if len(missing):
+            codes = self.past[c].codes([column.take(missing) for column in values])
+            gone = missing[self.past[c].has(codes)]
+            numbers[gone], instants[gone] = PAST, BEFORE_ALL_MS
+        return numbers, instants
 
     def _numbered(self, c: int, values: Sequence[Column]) -> Int64Array:
         """The ids of values."""
@@ -198,24 +210,28 @@ class ConstraintValues:
             ids = np.flatnonzero((constraint == c) & (state.own[there] > 0) & ~state.over[there])
             of = state.last[ids].tolist(), state.born[ids].tolist(), state.own[ids].tolist()
             opened = sorted(zip(*of, strict=True))
+        past, runs = self.past[c].saved(self._gone_before(c, first))
         return ConstraintState(
             broken,
             None if bound == NOTHING else bound,
             tuple(opened),
-            past=self._past_before(c, first).tobytes(),
+            past=past,
             forgotten=self.past[c].forgotten,
+            runs=runs,
         )
 
-    def _past_before(self, c: int, first: int) -> Int64Array:
-        """Hashes of the values of which no row is retained; first: the number of the first that is."""
+    def _gone_before(self, c: int, first: int) -> Int64Array:
+        """The values of which no row is retained, as past ones are known; first: the number of the first row
+        that is.
+        """
         state, there = self._state, slice(0, len(self._ids))
         constraint, _ = self._ids.parts(np.arange(len(self._ids)))
         gone = (constraint == c) & (state.own[there] > 0) & (state.last[there] < first)
-        return np.union1d(self.past[c].all(), self._hashes[there][gone])
+        return self._hashes[there][gone]
 
     def restore_of(self, c: int, saved: ConstraintState) -> None:
         """As saved, but for what retained rows tell."""
-        self.past[c].add(np.frombuffer(saved.past, np.int64))
+        self.past[c].restore(saved.past, saved.runs)
         self.past[c].forgotten = saved.forgotten
         self._state.bound[c] = NOTHING if saved.bound is None else saved.bound
 
@@ -284,6 +300,11 @@ def orderable(column: Column) -> Int64Array:
     if column.valid is not None:
         keys[~column.valid] = NOTHING
     return keys
+
+
+def _past_of(kinds: Sequence[Kind], past_max: int) -> PastNumbers | PastValues:
+    """What knows the past values of columns of these kinds."""
+    return PastNumbers(past_max) if len(kinds) == 1 and kinds[0] in WHOLE else PastValues(past_max)
 
 
 def _places(schema: Schema, columns: Sequence[str]) -> list[int]:

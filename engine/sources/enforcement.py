@@ -44,6 +44,8 @@ class Enforcement:
         """By constraint REFERENCES that is checked here: the number of the first row of which it is not known
         whether it keeps the constraint.
         """
+        self.unchecked = [0] * len(stream.constraints)
+        """By constraint, for REFERENCES, rows that were not checked, since too many waited."""
         self.referrers: list[Callable[[], int | None]] = []
         """One function for each stream that refers to this one: the instant from which on its rows ask for
         matches.
@@ -89,8 +91,10 @@ class Enforcement:
 
     @property
     def forgotten(self) -> tuple[int, ...]:
-        """By constraint, how many values are not known any more: that one comes again is not told."""
-        found = [0] * len(self.stream.constraints)
+        """By constraint, how many values are not known any more: that one comes again is not told; of
+        REFERENCES, how many rows were not checked.
+        """
+        found = self.unchecked.copy()
         for (number, _), past in zip(self._values.checked, self._values.past, strict=True):
             found[number] = past.forgotten
         return tuple(found)
@@ -124,7 +128,8 @@ class Enforcement:
         for c, (number, _) in enumerate(self._values.checked):
             found[number] = self._values.state_of(c, violations.broken[number], first)
         for number, row in self.unchecked_from.items():
-            found[number] = ConstraintState(violations.broken[number], unchecked_from=row)
+            missed = self.unchecked[number]
+            found[number] = ConstraintState(violations.broken[number], unchecked_from=row, forgotten=missed)
         touched = tuple(sorted(violations.touched))
         return PromiseState(self.rows, tuple(found), violations.since, violations.withheld_ms, touched)
 
@@ -139,6 +144,8 @@ class Enforcement:
             for number, one in enumerate(saved.constraints)
             if isinstance(self.stream.constraints[number], References) and one.unchecked_from is not None
         }
+        for number in self.unchecked_from:
+            self.unchecked[number] = saved.constraints[number].forgotten
         of_rows = [saved.constraints[number] for number, _ in values.checked]
         opened = [{last: (born, own) for last, born, own in one.open} for one in of_rows]
         for c, one in enumerate(of_rows):

@@ -199,7 +199,11 @@ class Monitor:
                 Attribute("k_declared", declared, "k that the stream promises", unit=unit, kind="integer"),
                 *_of(needed, k, unit),
                 Attribute("violations", broken, "rows that broke the promise"),
-                Attribute("values_forgotten", past, "values that are not told if they come again"),
+                Attribute(
+                    "values_forgotten",
+                    past,
+                    "values that are not told if they come again; of REFERENCES, rows not checked",
+                ),
             )
         for columns, candidate in self._observed.items():
             for kind, needed in (("ORDERED", candidate.ordered), ("CLUSTERED", candidate.clustered)):

@@ -2,7 +2,8 @@
 
 A row whose value comes again after RETAIN enters all the same, so that what is known of the past changes no
 answer. 64 bits of a value are kept: one in some 10^13 is taken for another at VALUES_MAX, which errs by
-telling too much. Of more values those that went first are forgotten, half of them at once, and counted.
+telling too much. Whole numbers stand for themselves (:mod:`engine.sources.past_numbers`). Of more values
+those that went first are forgotten, half of them at once, and counted.
 
 Cost: O(n log VALUES_MAX) for n values; some 1.5 us a distinct string.
 """
@@ -23,6 +24,7 @@ VALUES_MAX = 1 << 18
 """The most values of one constraint that are known; half as many are known at least, once there were so many.
 """
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_UNMIX = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
 _SHIFT = np.uint64(29)
 NO_HASHES: Int64Array = np.empty(0, np.int64)
 
@@ -36,6 +38,10 @@ class PastValues:
         """Values that are not known any more: one of them that comes again is not told."""
         self._old, self._young = NO_HASHES, NO_HASHES
         """Hashes, ascending."""
+
+    def codes(self, columns: Sequence[Column]) -> Int64Array:
+        """int64[n]: what :meth:`add` and :meth:`has` take of values; any where one is NULL."""
+        return hashes_of(columns)
 
     def add(self, hashes: Int64Array) -> None:
         """Remember the hashes of values that went."""
@@ -51,12 +57,23 @@ class PastValues:
         return _within(hashes, self._old) | _within(hashes, self._young)
 
     def all(self) -> Int64Array:
-        """All hashes, ascending, to be saved."""
+        """All hashes, ascending."""
         return np.union1d(self._old, self._young)
 
     @property
     def nbytes(self) -> int:
         return self._old.nbytes + self._young.nbytes
+
+    # --- the store's side -------------------------------------------------------------------------
+
+    def saved(self, more: Int64Array) -> tuple[bytes, bytes]:
+        """(the hashes, no runs) to be saved. more: hashes of values that are known otherwise."""
+        return np.union1d(self.all(), more).tobytes(), b""
+
+    def restore(self, hashes: bytes, runs: bytes) -> None:
+        """As saved."""
+        assert not runs
+        self.add(np.frombuffer(hashes, np.int64))
 
 
 def _within(hashes: Int64Array, known: Int64Array) -> BoolArray:
@@ -75,6 +92,15 @@ def hashes_of(columns: Sequence[Column]) -> Int64Array:
         mixed = (mixed ^ (mixed >> _SHIFT)) * _MIX
         mixed ^= mixed >> np.uint64(32)
     return mixed.view(np.int64)
+
+
+def values_of(hashes: Int64Array) -> Int64Array:
+    """int64[n]: the whole numbers of which :func:`hashes_of` one column makes these."""
+    mixed = hashes.view(np.uint64)
+    mixed = mixed ^ (mixed >> np.uint64(32))
+    mixed = mixed * _UNMIX
+    mixed = mixed ^ (mixed >> _SHIFT) ^ (mixed >> (_SHIFT + _SHIFT))
+    return (mixed * _UNMIX).view(np.int64)
 
 
 def _words(column: Column) -> Int64Array:

@@ -2,8 +2,9 @@
 
 A row is checked by instants and by the order of the other stream's rows, not by what was read first: its
 match is at an instant that is not after the row's, or among the next k rows of the other stream, or not more
-than so much later. A match that is older than the other stream's RETAIN is not known any more. So a row waits
-until the other stream has come so far; one whose match is there on arrival does not.
+than so much later. Of a match that is older than the other stream's RETAIN it is known that it was there
+(:mod:`engine.sources.past_values`). So a row waits until the other stream has come so far; one whose match is
+there on arrival does not.
 
 Rows that lack theirs are in the stream already, and stay there. After a restart those that were not checked
 are looked at again: both streams keep their rows for that.
@@ -20,12 +21,12 @@ from engine.model.batch import Batch, BoolArray, Column, Int64Array, concatenate
 from engine.model.constraint import References, Unique
 from engine.model.source import SourceName
 from engine.model.step import Position, Violations
+from engine.sources.constraint_values import UNKNOWN
 from engine.sources.enforcement import Enforcement
 from engine.sources.source import Source
 
 WAITING_MAX = 1 << 20
-"""The most rows that wait; of more the oldest are not checked."""
-UNKNOWN = -1
+"""The most rows that wait; of more the oldest are not checked, and counted."""
 
 
 class ReferenceCheck:
@@ -106,10 +107,12 @@ class ReferenceCheck:
             rows = self._rows(numbers)
             numbers, stamps = numbers[len(numbers) - len(rows) :], rows.timestamp
             waits = ~self._matched(rows, None)
-            self.waiting = np.concatenate([self.waiting, numbers[waits]])[-WAITING_MAX:]
-            self._stamps = np.concatenate([self._stamps, stamps[waits]])[-WAITING_MAX:]
             unknown = np.full(int(waits.sum()), UNKNOWN, np.int64)
-            self._limit = np.concatenate([self._limit, unknown])[-WAITING_MAX:]
+            missed = max(0, len(self.waiting) + len(unknown) - WAITING_MAX)
+            self._promises.unchecked[self._number] += missed
+            self.waiting = np.concatenate([self.waiting, numbers[waits]])[missed:]
+            self._stamps = np.concatenate([self._stamps, stamps[waits]])[missed:]
+            self._limit = np.concatenate([self._limit, unknown])[missed:]
             self._seen = count
         self._note()
 
@@ -155,11 +158,10 @@ class ReferenceCheck:
             refers &= column.there()
         numbers, instants = self._others.found(self._unique, columns)
         stamps, within_ms = rows.timestamp, self._constraint.within_ms
-        known = (numbers != UNKNOWN) & (instants >= stamps - self.target.stream.retain_ms)
         in_time = instants <= stamps
         if limit is not None:
             in_time |= numbers < limit if within_ms is None else instants <= stamps + within_ms
-        matched = known & in_time
+        matched = (numbers != UNKNOWN) & in_time
         self._note_wait(
             (instants - stamps)[matched], numbers[matched], None if limit is None else limit[matched]
         )

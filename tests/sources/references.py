@@ -72,6 +72,10 @@ class Fed:
             for offset in one.rows.offset.tolist()
         ]
 
+    def forgotten(self) -> tuple[int, ...]:
+        """Rows of f that were not checked, by constraint."""
+        return next(one.forgotten for one in self.engine.view().sources() if one.name == "f")
+
     def tagged(self) -> dict[str, list[tuple[str, float]]]:
         return {
             one.query_id: [(tag.where, tag.amount) for tag in one.approximation]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.model.constraint import References, Unique
 from engine.model.source import SourceName
 from engine.reference.constraints import broken_by, unmatched
+from engine.sources import references
 from tests.sources.references import RETAIN_MS, Fed
 
 TARGET = SourceName("s")
@@ -50,9 +52,7 @@ def expected(fed: Fed, rows: Sequence[tuple[str, Any]], constraint: References) 
     nows = {one.name: one.now_ms for one in fed.engine.view().sources()}
     now_ms = nows["s"]
     return [
-        offset
-        for offset, row in of["f"]
-        if now_ms is not None and unmatched(row, constraint, target, now_ms, RETAIN_MS)
+        offset for offset, row in of["f"] if now_ms is not None and unmatched(row, constraint, target, now_ms)
     ]
 
 
@@ -96,10 +96,79 @@ def test_the_same_rows_lack_their_match_however_the_streams_are_read(
     assert len(cut.engine.view().snapshot("f alone").table) == sum(name == "f" for name, _ in rows)
 
 
-def test_a_match_that_is_older_than_retain_is_not_known() -> None:
+def test_a_match_that_is_older_than_retain_is_known() -> None:
     fed = Fed(References(("n",), TARGET, ("id",), 0), retain_ms=10)
     fed.put("f", [(0, 9, "a", None)])  # from now on it is known what its rows may still ask for
     fed.put("s", [(0, 0, "a", 1), (1, 5, "a", 2), (2, 15, "a", 3), (3, 17, "a", 4)])
-    fed.put("f", [(1, 10, "a", 1), (2, 11, "a", 1), (3, 15, "a", 2), (4, 16, "a", 2)])
+    fed.put("f", [(1, 10, "a", 1), (2, 11, "a", 1), (3, 15, "a", 2), (4, 16, "a", 5)])
+    fed.restart()
+    fed.put("s", [(4, 210, "a", 6)])
+    fed.put("f", [(5, 201, "a", 1), (6, 201, "a", 3), (7, 202, "a", 7)])
     fed.flush()
-    assert fed.lacking() == [2, 4]
+    assert fed.lacking() == [4, 7]
+
+
+@settings(deadline=None)
+@given(
+    ROWS,
+    st.tuples(st.integers(0, 4), st.none()),
+    st.sampled_from([(("n",), ("id",)), (("n", "word"), ("id", "label")), (("word",), ("label",))]),
+    st.lists(st.integers(1, 7), min_size=1),
+    st.lists(st.booleans(), min_size=1),
+)
+def test_matches_beyond_retain_are_those_of_the_definition(
+    drawn: list[Read],
+    within: tuple[int, None],
+    columns: tuple[tuple[str, ...], tuple[str, ...]],
+    cuts: list[int],
+    restarts: list[bool],
+) -> None:
+    constraint = References(columns[0], TARGET, columns[1], *within)
+    fed, clock_ms, rows = Fed(constraint, retain_ms=2), 0, list[tuple[str, Any]]()
+    seen = set[object]()
+    for offset, (name, passed, word, n) in enumerate(drawn):
+        clock_ms += passed
+        value = {"label": word, "id": n}
+        key = tuple(value[column] for column in columns[1])
+        if name == "s" and key in seen:
+            continue  # that a value is there twice is another promise
+        seen |= {key} if name == "s" else set()
+        rows.append((name, (offset, clock_ms, word, n)))
+    start = step = 0
+    while start < len(rows):
+        part = rows[start : start + cuts[step % len(cuts)]]
+        for name in "fs":
+            if of_one := [row for of, row in part if of == name]:
+                fed.put(name, of_one)
+        if restarts[step % len(restarts)]:
+            fed.restart()
+        start, step = start + len(part), step + 1
+    fed.flush()
+    assert fed.lacking() == expected(fed, rows, constraint)
+
+
+def test_thousands_of_matches_beyond_retain() -> None:
+    fed = Fed(References(("n",), TARGET, ("id",), 0), retain_ms=10)
+    orders, per = 6_000, 600
+    for first in range(0, orders, per):
+        ids = range(first, first + per)
+        fed.put("s", [(one, one, f"w{one}", one) for one in ids])
+        fed.put("f", [(one, one, "a", one // 2 if one % 50 else orders + one) for one in ids])
+        if first % (4 * per) == 0:
+            fed.restart()
+    fed.flush()
+    assert fed.lacking() == list(range(0, orders, 50))
+
+
+def test_rows_that_do_not_wait_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "WAITING_MAX", 3)
+    fed = Fed(References(("n",), TARGET, ("id",), 2))
+    fed.put("s", [(0, 0, "a", 100)])
+    fed.put("f", [(one, one, "a", one) for one in range(1, 9)])  # NOW is behind the last one
+    assert fed.forgotten() == (4,)
+    fed.restart()
+    assert fed.forgotten() == (4,)
+    fed.put("s", [(1, 50, "a", 101), (2, 51, "a", 102)])
+    fed.flush()
+    assert fed.lacking() == [6, 7, 8]
+    assert fed.forgotten() == (5,)
