@@ -227,7 +227,8 @@ class ConstraintValues:
         state, there = self._state, slice(0, len(self._ids))
         constraint, _ = self._ids.parts(np.arange(len(self._ids)))
         gone = (constraint == c) & (state.own[there] > 0) & (state.last[there] < first)
-        return self._hashes[there][gone]
+        found: Int64Array = self._hashes[there][gone]
+        return found
 
     def restore_of(self, c: int, saved: ConstraintState) -> None:
         """As saved, but for what retained rows tell."""

@@ -100,7 +100,8 @@ def values_of(hashes: Int64Array) -> Int64Array:
     mixed = mixed ^ (mixed >> np.uint64(32))
     mixed = mixed * _UNMIX
     mixed = mixed ^ (mixed >> _SHIFT) ^ (mixed >> (_SHIFT + _SHIFT))
-    return (mixed * _UNMIX).view(np.int64)
+    found: Int64Array = (mixed * _UNMIX).view(np.int64)
+    return found
 
 
 def _words(column: Column) -> Int64Array:
