@@ -20,7 +20,7 @@ MOST = {"module lines": 500, "function lines": 60, "parameters": 8, "attributes"
 LARGER: dict[str, dict[str, int]] = {
     "module lines": {
         "broker.base.settings": 617,
-        "tureen.client": 568,
+        "tureen.client": 567,
         "tureen.errors": 772,
     },
     "function lines": {

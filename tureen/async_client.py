@@ -31,7 +31,7 @@ from tureen.live import AsyncLiveAnswer
 from tureen.period import At, asked_at
 from tureen.protocol import Handle, SnapshotFormat, new_handle
 from tureen.query import Handled
-from tureen.settling import registered
+from tureen.settling import dropped, executed, registered
 from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
 from tureen.texts import Said, period_said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication
@@ -155,7 +155,7 @@ class AsyncClient:
 
     async def drop(self, name: str, *, cascade: bool = False, wait: float = WAIT_DEFAULT_S) -> Dropped:
         """Drop a stream, a table or a view that nothing reads; cascade: with what reads it."""
-        return await self._http.run(calls.drop(name, cascade, wait))
+        return await self._http.run(dropped(name, cascade, wait))
 
     async def heartbeat(self, source: str, ms: int, partition: int | None = None) -> Promised:
         """Promise that no row of a stream below ms (since 1970) follows in a partition; None: in any.
@@ -299,7 +299,7 @@ class AsyncClient:
 
     async def execute(self, sql: str, *, wait: float = WAIT_DEFAULT_S) -> Listing:
         """Run a statement that is no SELECT. Raises QueryError, and whatever the thing it does raises."""
-        return await self._http.run(calls.execute(sql, wait))
+        return await self._http.run(executed(sql, wait))
 
     async def plan(self, handle: str, *, analyze: bool = False) -> Mapping[str, Any]:
         """How the answer of a query comes about. Raises UnknownQuery."""

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from tureen.answers import Dropped, EndedQueries, Listing, Matches, Promised
+from tureen.answers import EndedQueries, Listing, Matches, Promised
 from tureen.errors import BrokerUnavailable, TureenError, UnknownEntity, UnknownQuery
 from tureen.exchange import Request, Talk, ask, json_of
 from tureen.facts import QueryStatus, Source
@@ -39,11 +39,11 @@ def create(sql: str, wait_s: float) -> Talk[Source]:
     return ask(Request("POST", "/sources", _source, body=body, again=False, wait_s=wait_s))
 
 
-def drop(name: str, cascade: bool, wait_s: float) -> Talk[Dropped]:
+def drop(name: str, cascade: bool, wait_s: float) -> Talk[Mapping[str, Any]]:
     """DELETE /sources/{name}."""
     path = f"/sources/{quote(name, safe='')}"
     params = {"cascade": "true"} if cascade else {}
-    return ask(Request("DELETE", path, _dropped, params, again=False, wait_s=wait_s))
+    return ask(Request("DELETE", path, json_of, params, again=False, wait_s=wait_s))
 
 
 def heartbeat(source: str, ms: int, partition: int | None) -> Talk[Promised]:
@@ -364,10 +364,6 @@ def _shards(response: httpx.Response) -> list[int]:
 
 def _status(response: httpx.Response) -> QueryStatus:
     return QueryStatus.of(json_of(response))
-
-
-def _dropped(response: httpx.Response) -> Dropped:
-    return Dropped.of(json_of(response))
 
 
 def _promised(response: httpx.Response) -> Promised:

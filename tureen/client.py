@@ -40,6 +40,7 @@ from tureen.live import LiveAnswer
 from tureen.period import At, asked_at
 from tureen.protocol import Handle, SnapshotFormat, new_handle
 from tureen.query import Handled
+from tureen.settling import executed
 from tureen.snapshot import Instant, Reply, Snapshot, instant_ms
 from tureen.texts import Said, period_said, published, published_many, said_of, unconfirmed
 from tureen.transport import WAIT_DEFAULT_S, Parameter, Publication, Transport
@@ -192,10 +193,8 @@ class Client:
 
         cascade: with the queries and views that read it, by HTTP, for the operator; returns which.
         """
-        if cascade:
-            return self._http.run(calls.drop(name, True, wait))
-        self._way.drop(name, wait)
-        return Dropped()
+        way: Transport = self._http if cascade else self._way
+        return way.drop(name, cascade, wait)
 
     def heartbeat(self, source: str, ms: int, partition: int | None = None) -> Promised:
         """Promise that no row of a stream below ms (since 1970) follows in a partition; None: in any.
@@ -398,7 +397,7 @@ class Client:
 
         Raises QueryError for a refused text, and whatever the thing it does raises.
         """
-        return self._http.run(calls.execute(sql, wait))
+        return self._http.run(executed(sql, wait))
 
     def plan(self, handle: str, *, analyze: bool = False) -> Mapping[str, Any]:
         """How the answer of a query comes about, by HTTP. Raises UnknownQuery."""

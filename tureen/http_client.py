@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 import httpx
 
 from tureen import calls
+from tureen.answers import Dropped
 from tureen.exchange import Heard, Pause, Request, Talk, settings, steps
 from tureen.facts import QueryStatus, Source
 from tureen.period import Period
 from tureen.protocol import SnapshotFormat
-from tureen.settling import registered
+from tureen.settling import dropped, registered
 from tureen.snapshot import Reply
 from tureen.transport import Progress, Publication
 
@@ -64,8 +65,8 @@ class HttpTransport:
     def create(self, sql: str, wait_s: float) -> Source:
         return self.run(calls.create(sql, wait_s))
 
-    def drop(self, name: str, wait_s: float) -> None:
-        self.run(calls.drop(name, False, wait_s))
+    def drop(self, name: str, cascade: bool, wait_s: float) -> Dropped:
+        return self.run(dropped(name, cascade, wait_s))
 
     def register(
         self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None

@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tureen.answers import Dropped
 from tureen.errors import (
     UNCONFIRMED,
     BrokerUnavailable,
@@ -103,8 +104,9 @@ class TopicTransport:
         self._publish([(self._names.sources, key, json.dumps({"sql": sql}))])
         return Source.of({"name": name, "sql": sql, "state": PUBLISHED})
 
-    def drop(self, name: str, wait_s: float) -> None:
+    def drop(self, name: str, cascade: bool, wait_s: float) -> Dropped:
         self._publish([(self._names.sources, name, None)])
+        return Dropped()
 
     def register(
         self, publications: Sequence[Publication], wait_s: float, progress: Progress | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Protocol
 
+from tureen.answers import Dropped
 from tureen.facts import QueryStatus, Source
 from tureen.period import Period
 from tureen.protocol import Handle, SnapshotFormat
@@ -70,7 +71,7 @@ class Transport(Protocol):
     def create(self, sql: str, wait_s: float) -> Source:
         """Create a stream, a table or a view."""
 
-    def drop(self, name: str, wait_s: float) -> None:
+    def drop(self, name: str, cascade: bool, wait_s: float) -> Dropped:
         """Drop a stream, a table or a view."""
 
     def register(

@@ -6,5 +6,7 @@ Imports neither numpy nor pyarrow nor the engine.
 """
 
 from broker.runtime.garbage import collect_seldom
+from broker.runtime.heap import share_one_heap
 
 collect_seldom()  # before the imports: looking for cycles would take a tenth of their time
+share_one_heap()  # before there are threads

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from broker.base.settings import Settings
 from broker.http.creations import Creations
+from broker.http.drops import Drops
 from broker.http.endings import Endings
 from broker.http.inference import Inference
 from broker.http.options import QueryChanges
@@ -27,6 +28,7 @@ class Carried:
     summaries: SummaryRequests
     inference: Inference
     creations: Creations
+    drops: Drops
     statements: Statements
 
     @classmethod
@@ -39,6 +41,7 @@ class Carried:
         changes = QueryChanges(node, writes)
         summaries = SummaryRequests(settings, node, writes)
         inference = Inference(settings, node, readers)
-        creations = Creations(settings, node, writes, endings, summaries, inference)
+        drops = Drops(settings, node, writes, endings, summaries)
+        creations = Creations(settings, node, writes, drops, summaries, inference)
         statements = Statements(settings, node, endings, creations, changes, summaries, writes)
-        return cls(writes, endings, changes, summaries, inference, creations, statements)
+        return cls(writes, endings, changes, summaries, inference, creations, drops, statements)

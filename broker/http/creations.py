@@ -1,4 +1,4 @@
-"""CREATE and DROP of streams, tables and views over HTTP: to the topic first, then the outcome is awaited.
+"""CREATE of streams, tables and views over HTTP: to the topic first, then the outcome is awaited.
 
 What can be refused on sight is refused before anything is written.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +15,15 @@ import orjson
 from broker.base.internal import Outcome
 from broker.base.settings import Settings
 from broker.http.created import look_before, refuse_unreadable, topic_answer
-from broker.http.endings import Endings, readers
+from broker.http.drops import Drops
 from broker.http.errors import status_of
 from broker.http.inference import Inference
 from broker.http.named import require_operator
 from broker.http.requests import RegisterRequest, body_object, sql_of
 from broker.http.summaries import SummaryRequests
 from broker.http.writes import Answer, Writes
-from broker.node.directory import Directory
 from broker.node.materialized import kept_text, materialized_by, query_of
 from broker.node.node import Node
-from engine.language.places import did_you_mean
 from engine.language.query import (
     AlterSummary,
     CreateFromQuery,
@@ -38,41 +35,35 @@ from engine.language.query import (
 )
 from engine.model.query_name import NAME_OPTION
 from engine.model.source import Stream
-from engine.queries.definitions import Decision, Drop, create_of, decide, kind_of
+from engine.queries.definitions import Decision, create_of, decide, kind_of
 from topics.admin import refuse_own
 from topics.formats.kernels import kernels_of
 from topics.wording import Wording
 from tureen.errors import (
     BrokerUnavailable,
-    HandleNeeded,
     NotSupported,
-    SourceConflict,
     TureenError,
-    UnknownSource,
 )
 from tureen.protocol import new_handle
 
 Defining = CreateStream | CreateFromTopic | CreateFromQuery | DropStream
 """Statements that are carried out here, besides those of summaries."""
-ANY_KIND = "stream, table or view"
-LISTS = {"stream": "STREAMS", "table": "TABLES", "view": "VIEWS", ANY_KIND: "SOURCES"}
-"""What SHOW calls them."""
 
 
 class Creations:
-    """Creates and drops by way of the sources topic."""
+    """Creates by way of the sources topic."""
 
     def __init__(
         self,
         settings: Settings,
         node: Node,
         writes: Writes,
-        endings: Endings,
+        drops: Drops,
         summaries: SummaryRequests,
         inference: Inference,
     ) -> None:
         self._inference = inference
-        self._endings = endings
+        self._drops = drops
         self._summaries = summaries
         self._settings = settings
         self._node = node
@@ -105,7 +96,7 @@ class Creations:
         if isinstance(statement, CreateFromTopic):
             return await self._from_topic(statement, operator)
         if isinstance(statement, DropStream):
-            return await self._drop(statement, operator)
+            return await self._drops.statement(statement, operator)
         if isinstance(statement, CreateFromQuery) and statement.materialized is not None:
             return await self._materialize(statement, statement.materialized)
         made = statement.stream if isinstance(statement, CreateStream) else statement.derived
@@ -197,34 +188,7 @@ class Creations:
         """
         if status != 200:
             with contextlib.suppress(TureenError):
-                await self.drop(name)
-
-    async def _drop_materialized(self, name: str, operator: bool) -> Answer:
-        """End the query that keeps a view's answer, then drop the view.
-
-        Raises SourceConflict while another reads it; HandleNeeded where somebody else than the operator asks.
-        """
-        directory = self._node.directory
-        query_id = materialized_by(directory, name)
-        if query_id is None:
-            raise SourceConflict(
-                f"{name!r} is no materialized view: no query keeps its answer",
-                hint=f"write DROP VIEW {name}; where the query was lost or dropped, the CREATE MATERIALIZED "
-                "VIEW of the same SELECT makes it again",
-            )
-        others = [one for one in readers(directory, name) if one != query_id]
-        if others:
-            noun = "query reads" if len(others) == 1 else "queries read"
-            raise SourceConflict(
-                f"{len(others):,} other {noun} the view {name!r}",
-                hint=f"end them first, as DROP VIEW {name} CASCADE does with all of them",
-            )
-        if not operator:
-            raise HandleNeeded(query_id)
-        if await self._endings.end([query_id]):
-            return 202, {"name": name, "kind": "view", "state": "PENDING", "ended": [query_id]}
-        status, told = await self.drop(name)
-        return status, told | {"ended": [query_id]}
+                await self._drops.drop(name)
 
     def _created(self, name: str, outcome: Outcome) -> dict[str, Any]:
         there = self._node.directory.catalogue.get(name)
@@ -235,111 +199,3 @@ class Creations:
             "state": outcome["state"],
             "error": outcome.get("error"),
         }
-
-    async def _drop(self, statement: DropStream, operator: bool) -> Answer:
-        name = statement.name
-        said = said_of(statement)
-        decision = decide(
-            name, Drop(said, statement.cascade or statement.materialized), self._node.directory.definitions
-        )
-        if decision is Decision.ABSENT and name not in self._node.directory.waiting and statement.if_exists:
-            return 200, {"name": name, "kind": said, "state": "GONE", "skipped": True}
-        if statement.materialized and not statement.cascade and name in self._node.directory.views:
-            return await self._drop_materialized(name, operator)
-        return await self.drop(name, statement.cascade, operator, said)
-
-    async def drop(
-        self, name: str, cascade: bool = False, operator: bool = False, said: str = ANY_KIND
-    ) -> Answer:
-        """cascade: with what reads it. operator: asks, who alone may end queries so. said: what it is called.
-
-        Raises UnknownSource, SourceConflict, HandleNeeded, KafkaUnavailable.
-        """
-        directory = self._node.directory
-        there = directory.catalogue.get(name)
-        absent = missing(directory, name, said)
-        if absent is not None:
-            raise absent
-        told: dict[str, Any] = {"name": name, "kind": kind_of(there)}
-        if not cascade:
-            return await self._drop_unread(name, told)
-        with directory.queries.leaving(name):
-            return await self._drop_with_readers(name, told, operator)
-
-    async def _drop_with_readers(self, name: str, told: dict[str, Any], operator: bool) -> Answer:
-        """Drop it with what reads it. Queries that were on their way when it began go as well, which may take
-        some rounds; those that come later are refused.
-
-        Raises as :meth:`drop`; SourceConflict where queries keep coming by topic.
-        """
-        directory = self._node.directory
-        until_s = time.monotonic() + self._settings.outcome_wait_ms / 1_000
-        told |= {"ended": [], "dropped": []}
-        while True:
-            decide(name, Drop(cascade=True), directory.definitions)
-            ended = readers(directory, name)
-            if ended and not operator:
-                raise HandleNeeded(ended[0])
-            told["ended"] += ended
-            if await self._endings.end(ended):
-                return 202, told | {"state": "PENDING"}
-            try:
-                refused = await self._drop_what_stands_on(name, told)
-                if refused is not None:
-                    return refused
-                status, answer = await self._drop_unread(name, told)
-            except SourceConflict as conflict:
-                status, answer = 409, conflict.as_dict()
-            if answer.get("code") != SourceConflict.code:
-                return status, answer
-            if time.monotonic() > until_s:
-                raise SourceConflict(
-                    f"queries that read {name!r} keep coming; {len(told['ended']):,} were ended",
-                    hint="stop what registers them by topic, and drop it again",
-                )
-
-    async def _drop_what_stands_on(self, name: str, told: dict[str, Any]) -> Answer | None:
-        """Drop the views and summaries of what is dropped. Returns why it could not; None: they are gone."""
-        directory = self._node.directory
-        # What was made later reads what was made before, so it goes first.
-        views = [one for one in reversed(directory.views) if name in directory.views[one].reads]
-        for view in views:
-            status, answer = await self.drop(view)
-            if status != 200:
-                return status, told | answer
-            told["dropped"].append(view)
-        summaries = directory.summaries_of(name)
-        for summary in summaries:
-            status, answer = await self._summaries.drop(summary)
-            if status != 200:
-                return status, told | answer
-            told["summaries"] = [*told.get("summaries", ()), summary]
-        return None
-
-    async def _drop_unread(self, name: str, told: dict[str, Any]) -> Answer:
-        """Raises SourceConflict while something reads it, KafkaUnavailable."""
-        decide(name, Drop(), self._node.directory.definitions)
-        outcome = await self._writes.written(self._settings.names.sources, name, None)
-        if outcome is None:
-            return 202, told | {"state": "PENDING"}
-        if outcome["state"] == "ERROR":
-            error = outcome.get("error") or {}
-            return status_of(error), told | {"state": "ERROR"} | error
-        return 200, told | {"state": "GONE"}
-
-
-def said_of(statement: DropStream) -> str:
-    """What a DROP calls it."""
-    return "view" if statement.view else "table" if statement.table else "stream"
-
-
-def missing(directory: Directory, name: str, said: str) -> UnknownSource | None:
-    """The refusal to drop what is not there; None where there is such. said: what it is called."""
-    known = [*directory.catalogue, *directory.waiting]
-    if name in known:
-        return None
-    if directory.queries.names.id_of(name) is not None:
-        return UnknownSource(name, kind=said, hint=f"it is the name of a query: write DROP QUERY {name}")
-    alike = [one for one in known if said in (kind_of(directory.catalogue.get(one)), ANY_KIND)]
-    hint = did_you_mean(name, alike) or did_you_mean(name, known) or f"SHOW {LISTS[said]} lists them"
-    return UnknownSource(name, kind=said, hint=hint)

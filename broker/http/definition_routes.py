@@ -8,6 +8,7 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from broker.http.creations import Creations
+from broker.http.drops import Drops
 from broker.http.errors import json
 from broker.http.heartbeats import Heartbeats
 from broker.http.routing import Operates, told
@@ -18,6 +19,7 @@ def add_definition_routes(
     app: FastAPI,
     operates: Operates,
     creations: Creations,
+    drops: Drops,
     summaries: SummaryRequests,
     heartbeats: Heartbeats,
 ) -> None:
@@ -34,8 +36,10 @@ def add_definition_routes(
         name: str,
         cascade: Annotated[bool, Query(description="With the queries and views that read it.")] = False,
     ) -> Response:
-        """Drop a stream, a table or a view that nothing reads, or with what reads it."""
-        return await told(creations.drop(name, cascade, operates(request)))
+        """Drop a stream, a table or a view that nothing reads, or with what reads it. Where that takes long
+        it is PENDING (202) and goes on; asked again, the broker tells how far it is.
+        """
+        return await told(drops.drop(name, cascade, operates(request)))
 
     @app.get("/summaries", tags=["sources"])
     async def get_summaries() -> Response:

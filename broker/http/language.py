@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from broker.base.entries import QueryEntry
-from broker.http.creations import missing, said_of
+from broker.http.drops import missing, said_of
 from broker.http.errors import BadRequest
 from broker.http.noticing import notices_of
 from broker.http.plans import plan_for

@@ -90,7 +90,9 @@ def public_api(
     add_entity_routes(app, operates, entities)
     add_trace_route(app, operates, Traces(settings, node, matching, entities))
     add_watch_routes(app, node, metrics, observer, events)
-    add_definition_routes(app, operates, carried.creations, summaries, Heartbeats(settings, node))
+    add_definition_routes(
+        app, operates, carried.creations, carried.drops, summaries, Heartbeats(settings, node)
+    )
     add_statement_routes(app, settings, node, operates, tokens, carried.statements)
     add_service_routes(app, settings, node, operates, tokens, metrics)
     require_rights(app)

@@ -279,7 +279,8 @@ def _show_listing(listing: Listing, answers: Answers, as_json: bool) -> None:
             console.err().print(_skipped(what, facts), style="green", markup=False)
             return
         running = "is running" if what == "query" else "is ready"
-        became = {"RUNNING": running, "GONE": "is gone", "PAUSED": "is paused", "PENDING": "is pending"}
+        pending = "is being dropped" if "ended" in facts else "is pending"
+        became = {"RUNNING": running, "GONE": "is gone", "PAUSED": "is paused", "PENDING": pending}
         state = str(facts.get("state"))
         if state == "WRITTEN":
             count = facts["written"]
@@ -295,7 +296,8 @@ def _show_listing(listing: Listing, answers: Answers, as_json: bool) -> None:
             console.show_altered(facts)
         for name, noun in (("ended", "query"), ("dropped", "view"), ("summaries", "summary")):
             for gone in facts.get(name) or ():
-                console.err().print(f"{noun} {gone} is gone with it", style="green")
+                goes = "is gone" if state == "GONE" else "goes"
+                console.err().print(f"{noun} {gone} {goes} with it", style="green")
 
 
 def _skipped(what: str, facts: Mapping[str, Any]) -> str:
