@@ -55,7 +55,8 @@ class EdgeIndexes:
     def end_of(self, number: int, place: int) -> Ends:
         """The arrays of the end of an edge that lies at this input."""
         index = self._pairs[number][place == self._edges[number].right]
-        return Ends(index.keys, index.back, index.table, index.first)
+        slots, keys, back, _, first, gone = index.arrays()
+        return Ends(keys, back, slots, first, gone)
 
     @property
     def unlike(self) -> list[tuple[int, int]]:

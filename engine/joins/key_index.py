@@ -10,7 +10,7 @@ An index serves all shapes that probe its source by its key; :class:`KeyIndexes`
 keys of one kind number them alike (:mod:`engine.joins.key_codes`), whatever their sources.
 
 One writer. Readers take :class:`OrdinalKeys`, which does not change: they join by the keys of rows and never
-look into the table. Cost: O(1) a row and probe, amortised; 12 bytes a row and 32 to 128 a key.
+look into the table. Cost: O(1) a row and probe, amortised; 12 bytes a row and 8 to 32 a key.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ Int32Array = npt.NDArray[np.int32]
 ROWS_MIN = 8_192
 TABLE_MIN = 1_024
 CODES_MIN = 65_536
+ROWS_MAX = 1 << 31
+"""Ordinals that the table can tell apart."""
 STEPS_A_ROW = 16
 """So many later rows of its key are passed for each row that is put between others; more, and all rows are
 put into the index anew.
@@ -67,6 +69,38 @@ class OrdinalKeys:
         return not (self._back[ordinals - self._first] == key_table.ABSENT).any()
 
 
+class NewestRows:
+    """The table of an index: the newest row of each key. One writer.
+
+    slots: as :mod:`engine.kernels.key_table` has them, of which at most half are taken. origin: the ordinal
+    that they count from. used: how many are taken, also for keys whose rows have gone.
+    """
+
+    def __init__(self, capacities: Capacities) -> None:
+        self._room_min = capacities.first(TABLE_MIN)
+        self.slots = self._room_for(0)
+        self.origin = self.used = 0
+
+    def _room_for(self, keys: int) -> Int32Array:
+        """Slots, none taken, of which so many keys take a quarter at most."""
+        room = max(self._room_min, 1 << (4 * keys - 1).bit_length())
+        return np.full(room, key_table.EMPTY, np.int32)
+
+    def clear(self, origin: int, keys: int = 0) -> None:
+        """No key is known; so many will be."""
+        if self.used:
+            self.slots, self.used = self._room_for(keys), 0
+        self.origin = origin
+
+    def renew(self, base: int, first: int, keys: Int64Array) -> None:
+        """Keys that have no row from ``base`` on go. keys: of the rows from ``first`` on."""
+        low = base - self.origin
+        self.used = key_table.count_live(self.slots, low)
+        slots = self._room_for(self.used)
+        key_table.move_live(self.slots, low, first - self.origin, keys, slots)
+        self.slots, self.origin = slots, first
+
+
 class KeyIndex:
     """A hash index over the rows of one source by one key."""
 
@@ -85,8 +119,7 @@ class KeyIndex:
         self.users = 0
         self.keys: Int64Array = np.empty(0, np.int64)
         self.back: Int32Array = np.empty(0, np.int32)
-        self.table = self._new_table(0)
-        self._used = 0
+        self._newest = NewestRows(capacities)
 
     def __len__(self) -> int:
         return self.end - self.base
@@ -105,7 +138,7 @@ class KeyIndex:
     @property
     def unlike(self) -> int:
         """About how many unlike keys its rows have; keys whose rows are gone are among them for a while."""
-        return min(self._used, len(self))
+        return min(self._newest.used, len(self))
 
     def take_in(self, rows: Rows, start: int, wanted: BoolArray | None, end: int) -> None:
         """Rows from ``start`` on and below ``end`` are in, as far as they are wanted: bool[end - start], or
@@ -114,8 +147,7 @@ class KeyIndex:
         """
         self.drop_below(rows.base)
         if not len(self):  # nothing yet, or nothing any more
-            self.base = self.end = self.first = max(self.end, rows.base)
-            self.keys, self.back = self.keys[:0], self.back[:0]
+            self._begin_at(max(self.end, rows.base))
         self._take_in_old(rows, max(start, self.base), wanted, min(end, self.end), start)
         while self.end < min(start, end):
             self._pass_over(min(start, end) - self.end)
@@ -160,8 +192,8 @@ class KeyIndex:
         place, steps = 0, STEPS_A_ROW * len(ordinals)
         rows = key_table.SomeRows(coming.keys, coming.null, ordinals)
         while place < len(ordinals):
-            index = key_table.Index(self.table, self.keys, self.back, self.base, self.first)
-            place, self._used, steps = key_table.insert_some(rows, place, index, self._used, steps)
+            index, newest = self.arrays(), self._newest
+            place, newest.used, steps = key_table.insert_some(rows, place, index, newest.used, steps)
             if place < len(ordinals) and not steps:  # to put all in anew costs less than to walk on
                 self._put_with(coming, ordinals, place)
                 return
@@ -179,7 +211,7 @@ class KeyIndex:
             - self.first
             + np.flatnonzero(self.back[self.base - self.first : self.end - self.first] >= 0)
         )
-        self.table, self._used = self._new_table(len(known)), 0
+        self._newest.clear(self.first, len(known))
         found = NumberedKeys(self.keys[known], NO_NULL)
         self._insert(found, self.first + known)
 
@@ -189,17 +221,9 @@ class KeyIndex:
         self._make_room(n)
         place = 0
         while True:
-            place, self._used = key_table.insert(
-                coming.keys,
-                coming.null,
-                place,
-                self.table,
-                self._used,
-                self.base,
-                self.first,
-                ordinal,
-                self.keys,
-                self.back,
+            index, newest = self.arrays(), self._newest
+            place, newest.used = key_table.insert(
+                coming.keys, coming.null, place, index, newest.used, ordinal
             )
             if place == n:
                 break
@@ -209,25 +233,28 @@ class KeyIndex:
     def _make_room(self, n: int) -> None:
         if self.end + n - self.first <= len(self.keys):
             return
-        room = max(self._capacities.first(ROWS_MIN), 2 * (len(self) + n))
+        held = len(self) + n
+        room = held + max(self._capacities.first(ROWS_MIN), held // 3)
         alive = slice(self.base - self.first, self.end - self.first)
         keys, back = np.empty(room, np.int64), np.empty(room, np.int32)
         keys[: len(self)], back[: len(self)] = self.keys[alive], self.back[alive]
+        self._move(keys, back)
+        if self.first + room - self._newest.origin > ROWS_MAX:
+            self._renew_table()
+
+    def _move(self, keys: Int64Array, back: Int32Array) -> None:
+        """These arrays have the keys of the rows from ``base`` on, and how far back each leads."""
         self.keys, self.back, self.first = keys, back, self.base
 
-    def _new_table(self, keys: int) -> Int64Array:
-        """An empty one, of which so many keys take a quarter at most."""
-        room = max(self._capacities.first(TABLE_MIN), 1 << (4 * keys - 1).bit_length())
-        table = np.zeros((room, 2), np.int64)
-        table[:, 1] = key_table.EMPTY
-        return table
-
     def _renew_table(self) -> None:
-        """Without the keys that have no rows any more, and at most a quarter full."""
-        self._used = key_table.count_live(self.table, self.base)
-        table = self._new_table(self._used)
-        key_table.move_live(self.table, self.base, table)
-        self.table = table
+        """Without the keys that have no rows any more."""
+        self._newest.renew(self.base, self.first, self.keys)
+
+    def arrays(self) -> key_table.Index:
+        """As kernels take them."""
+        newest = self._newest
+        gone = self.first - newest.origin
+        return key_table.Index(newest.slots, self.keys, self.back, self.base, self.first, gone)
 
     def drop_below(self, base: int) -> None:
         """Rows below this ordinal are gone. Never moves back. O(1)."""
@@ -238,15 +265,18 @@ class KeyIndex:
 
     def _shrink(self) -> None:
         alive = slice(self.base - self.first, self.end - self.first)
-        self.keys, self.back = self.keys[alive].copy(), self.back[alive].copy()
-        self.first = self.base
+        self._move(self.keys[alive].copy(), self.back[alive].copy())
         self._renew_table()
 
     def restart(self, base: int) -> None:
         """Forget all rows: the next is this ordinal, lower than before perhaps."""
+        self._begin_at(base)
+
+    def _begin_at(self, base: int) -> None:
+        """There are no rows, and this ordinal is the next."""
         self.base = self.end = self.first = base
         self.keys, self.back = self.keys[:0], self.back[:0]
-        self.table, self._used = self._new_table(0), 0
+        self._newest.clear(base)
 
     def view(self) -> OrdinalKeys:
         """The keys as they stand."""
@@ -254,7 +284,7 @@ class KeyIndex:
 
     @property
     def nbytes(self) -> int:
-        return self.keys.nbytes + self.back.nbytes + self.table.nbytes
+        return self.keys.nbytes + self.back.nbytes + self._newest.slots.nbytes
 
     def attributes(self) -> tuple[Attribute, ...]:
         """What can be read of it."""
@@ -281,14 +311,8 @@ class KeyIndex:
         )  # readers have the old ones together
         known = back[alive] >= 0
         keys[alive][known] = renewed[np.searchsorted(used, self.keys[alive][known])]
-        entries = self.table[self.table[:, 1] >= self.base]
-        self._used = len(entries)
-        self.table = self._new_table(self._used)
-        if len(entries):
-            moved = entries.copy()
-            moved[:, 0] = renewed[np.searchsorted(used, entries[:, 0])]
-            key_table.move_live(moved, self.base, self.table)
         self.keys, self.back = keys, back
+        self._renew_table()
 
     def _check(self) -> None:
         assert self.first <= self.base <= self.end
@@ -303,10 +327,14 @@ class KeyIndex:
             else:
                 assert ordinal - back == before
             newest[key] = ordinal
-        live = self.table[self.table[:, 1] >= self.base] if len(self) else self.table[:0]
-        assert dict(map(tuple, live.tolist())) == newest
-        assert 2 * self._used <= len(self.table)
-        assert self._used == int((self.table[:, 1] != key_table.EMPTY).sum())
+        slots, _, _, _, _, gone = self.arrays()
+        live = slots[slots >= self.base - self._newest.origin] if len(self) else slots[:0]
+        rows = live - gone
+        found = zip(self.keys[rows].tolist(), (self.first + rows).tolist(), strict=True)
+        assert dict(found) == newest
+        assert len(live) == len(newest)
+        assert 2 * self._newest.used <= len(slots)
+        assert self._newest.used == int((slots != key_table.EMPTY).sum())
 
 
 class KeyIndexes:

@@ -19,7 +19,7 @@ from engine.model.batch import BoolArray, Int64Array
 Int32Array = npt.NDArray[np.int32]
 
 LISTS_MAX = 4_096
-NO_TABLE: Int64Array = np.zeros((0, 2), np.int64)
+NO_TABLE: Int32Array = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,9 @@ class Ends:
 
     keys: Int64Array
     back: Int32Array
-    table: Int64Array
+    table: Int32Array
     first: int
+    gone: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,11 @@ def ends_of(keys: Int64Array, null: BoolArray, *, indexed: bool) -> Ends:
     n = len(keys)
     back = np.where(null, key_table.UNKNOWN, 0).astype(np.int32)
     if not indexed:
-        return Ends(keys, back, NO_TABLE, 0)
-    table = np.zeros((max(2, 1 << (2 * n).bit_length()), 2), np.int64)
-    table[:, 1] = key_table.EMPTY
-    key_table.insert(keys, null, 0, table, 0, 0, 0, 0, np.empty(n, np.int64), back)
-    return Ends(keys, back, table, 0)
+        return Ends(keys, back, NO_TABLE, 0, 0)
+    table = np.full(max(2, 1 << (2 * n).bit_length()), key_table.EMPTY, np.int32)
+    known = np.empty(n, np.int64)
+    key_table.insert(keys, null, 0, key_table.Index(table, known, back, 0, 0, 0), 0, 0)
+    return Ends(known, back, table, 0, 0)
 
 
 @dataclass(slots=True)
@@ -164,7 +165,16 @@ class Route:
         low = bounds.of(driver, start, stop - start)
         fresh = int(bounds.new_from[other])
         fresh_low = bounds.of(other, fresh, max(0, int(self._upper[other]) - fresh))
-        indexes = joins.TwoIndexes(own.keys, own.back, own.first, probed.table, probed.back, probed.first)
+        indexes = joins.TwoIndexes(
+            own.keys,
+            own.back,
+            own.first,
+            probed.table,
+            probed.gone,
+            probed.keys,
+            probed.back,
+            probed.first,
+        )
         of_two = joins.TwoBounds(
             int(self._floor[other]),
             int(self._upper[other]),
@@ -207,6 +217,8 @@ def _plan(
             here.first,
             there.table.ctypes.data,
             len(there.table) - 1,
+            there.gone,
+            there.keys.ctypes.data,
             there.back.ctypes.data,
             there.first,
             began,

@@ -48,7 +48,7 @@ class WantedParts:
             first, last = start - ends.first, stop - ends.first
             wanted = self._driving.of(start, stop) != 0
             back = np.where(wanted, ends.back[first:last], np.int32(key_table.ABSENT))
-            return Ends(ends.keys[first:last], back, NO_TABLE, start)
+            return Ends(ends.keys[first:last], back, NO_TABLE, start, 0)
 
         return narrowed
 

@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.kernels.compiled import kernel
-from engine.kernels.key_table import EMPTY, home
+from engine.kernels.key_table import EMPTY, home, place_of
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
@@ -31,8 +31,10 @@ LISTED_MAX = 256
 """Partners of one key that are written down, not to walk their chain for each combination of the others."""
 
 # Columns of a step: the input that is probed, from which input's keys, by which index.
-INPUT, FROM, FROM_KEYS, FROM_BACK, FROM_FIRST, TABLE, MASK, BACK, FIRST, CHECKS, CHECKS_END = range(11)
-STEP_COLUMNS = 11
+INPUT, FROM, FROM_KEYS, FROM_BACK, FROM_FIRST, TABLE, MASK, GONE, KEYS, BACK, FIRST, CHECKS, CHECKS_END = (
+    range(13)
+)
+STEP_COLUMNS = 13
 # Columns of a check: of an input that is bound already, then of the one that is probed.
 CHECK_INPUT, CHECK_KEYS, CHECK_BACK, CHECK_FIRST, OWN_KEYS, OWN_BACK, OWN_FIRST = range(7)
 CHECK_COLUMNS = 7
@@ -67,12 +69,14 @@ class Meeting(NamedTuple):
 
 
 class TwoIndexes(NamedTuple):
-    """keys, own_back, own_first: the driving input's index; table, back, first: the other's."""
+    """keys, own_back, own_first: the driving input's index; the rest the other's."""
 
     keys: Int64Array
     own_back: Int32Array
     own_first: int
-    table: Int64Array
+    table: Int32Array
+    gone: int
+    others: Int64Array
     back: Int32Array
     first: int
 
@@ -134,13 +138,16 @@ load64 = _loads(64)
 
 
 @kernel
-def _newest(table: int, mask: int, key: int) -> int:
-    """The newest row of a key in the table at an address, EMPTY if there is none."""
+def _newest(step: Int64Array, key: int) -> int:
+    """The newest row of a key in the index that a step probes, EMPTY if there is none."""
+    table, mask, gone = step[TABLE], step[MASK], step[GONE]
     place = home(key, mask)
     while True:
-        ordinal = load64(table + (place << 4) + 8)
-        if ordinal == EMPTY or load64(table + (place << 4)) == key:
-            return ordinal
+        row = load32(table + (place << 2))
+        if row == EMPTY:
+            return EMPTY
+        if row >= gone and load64(step[KEYS] + ((row - gone) << 3)) == key:
+            return int(step[FIRST] + row - gone)
         place = (place + 1) & mask
 
 
@@ -218,7 +225,7 @@ def combine(
                     key = load64(steps[level, FROM_KEYS] + (bound_row << 3))
                     if not known[level] or key != known_key[level]:  # partners mostly have one key
                         known[level], known_key[level] = True, key
-                        newest[level] = _newest(steps[level, TABLE], steps[level, MASK], key)
+                        newest[level] = _newest(steps[level], key)
                     cursor[level] = newest[level]
                 enters = False
             here = cursor[level]
@@ -355,11 +362,10 @@ def combine_two(
     listed is overwritten.
     """
     # One function: making a list, cutting it and writing it all move the same four numbers of its span.
-    keys, own_back, own_first, table, back, first = indexes
+    keys, own_back, own_first, table, gone, others, back, first = indexes
     floor, upper, low, low_self, fresh, fresh_low, fresh_self = bounds
     heads, spans, lists = listed_partners
     place, own_origin, origin, parts = out
-    mask = table.shape[0] - 1
     room = parts.shape[0]
     other = 1 - place
     bounded = low.shape[0] > 0
@@ -379,12 +385,8 @@ def combine_two(
             if low_self[row - start] > row:
                 continue
         given += 1
-        key = keys[row - own_first]
-        found = home(key, mask)
-        head = table[found, 1]
-        while head != EMPTY and table[found, 0] != key:
-            found = (found + 1) & mask
-            head = table[found, 1]
+        newest = int(table[place_of(keys[row - own_first], table, others, gone)])
+        head = EMPTY if newest == EMPTY else first + newest - gone
         if head < oldest:  # none at all, too
             cut += head >= floor
             continue

@@ -3,8 +3,10 @@
 An *index* over one input holds for the ordinals from ``first`` on ``keys``, int64, and ``back``, int32: how
 many ordinals before a row the last row of the same key stands, 0 where none does, UNKNOWN where the key is
 NULL, ABSENT where the row is not in the index: nobody wants it. Its ``table`` finds the newest row of a key:
-int64[size, 2], (key, ordinal or EMPTY), open addressing in a power of two, so that a key and where it leads
-lie side by side. Chains run from newest to oldest: whoever walks one stops at the first row that is too old.
+int32[size], how many ordinals from an ``origin`` on it stands, or EMPTY, open addressing in a power of two.
+The key is that of the row. Nobody finds rows below ``first`` any more, which are those below ``gone`` = first
+- origin as the table counts. Chains run from newest to oldest: whoever walks one stops at the first row that
+is too old.
 """
 
 from __future__ import annotations
@@ -35,46 +37,13 @@ def home(key: int, mask: int) -> int:
 
 
 @kernel
-def insert(
-    coming: Int64Array,
-    null: BoolArray,
-    begin: int,
-    table: Int64Array,
-    used: int,
-    base: int,
-    first: int,
-    ordinal: int,
-    keys: Int64Array,
-    back: Int32Array,
-) -> tuple[int, int]:
-    """Put rows ``begin`` and on into an index, until its table is half full.
-
-    coming: int64[n], the keys of ordinals ``ordinal``, ordinal + 1, ...; null: bool[n], or of no length where
-    none is. base: rows below it are gone. keys, back: of the ordinals from ``first`` on, written.
-    Returns (the first row that is not in, the keys that the table holds then). O(n).
-    """
+def place_of(key: int, table: Int32Array, keys: Int64Array, gone: int) -> int:
+    """The place of a key in a table, or the empty one where it would be."""
     mask = table.shape[0] - 1
-    limit = table.shape[0] >> 1
-    has_null = null.shape[0] > 0
-    for row in range(begin, coming.shape[0]):
-        here = ordinal + row
-        key = coming[row]
-        keys[here - first] = key
-        if has_null and null[row]:
-            back[here - first] = UNKNOWN
-            continue
-        place = home(key, mask)
-        while table[place, 1] != EMPTY and table[place, 0] != key:
-            place = (place + 1) & mask
-        before = table[place, 1]
-        if before == EMPTY:
-            if used >= limit:
-                return row, used
-            table[place, 0] = key
-            used += 1
-        back[here - first] = here - before if before >= base else 0
-        table[place, 1] = here
-    return coming.shape[0], used
+    place = home(key, mask)
+    while table[place] != EMPTY and (table[place] < gone or keys[table[place] - gone] != key):
+        place = (place + 1) & mask
+    return place
 
 
 class SomeRows(NamedTuple):
@@ -86,13 +55,49 @@ class SomeRows(NamedTuple):
 
 
 class Index(NamedTuple):
-    """table, keys, back: see the module. Rows below ``base`` are gone, keys and back begin with ``first``."""
+    """table, gone, keys, back: see the module. Rows below ``base`` are gone, keys and back begin with
+    ``first``.
+    """
 
-    table: Int64Array
+    table: Int32Array
     keys: Int64Array
     back: Int32Array
     base: int
     first: int
+    gone: int
+
+
+@kernel
+def insert(
+    coming: Int64Array, null: BoolArray, begin: int, index: Index, used: int, ordinal: int
+) -> tuple[int, int]:
+    """Put rows ``begin`` and on into an index, until its table is half full.
+
+    coming: int64[n], the keys of ordinals ``ordinal``, ordinal + 1, ...; null: bool[n], or of no length where
+    none is. used: how many keys the table holds.
+    Returns (the first row that is not in, the keys that the table holds then). O(n).
+    """
+    table, keys, back, base, first, gone = index
+    limit = table.shape[0] >> 1
+    has_null = null.shape[0] > 0
+    for row in range(begin, coming.shape[0]):
+        here = ordinal + row - first
+        key = coming[row]
+        keys[here] = key
+        if has_null and null[row]:
+            back[here] = UNKNOWN
+            continue
+        place = place_of(key, table, keys, gone)
+        before = EMPTY
+        if table[place] == EMPTY:
+            if used >= limit:
+                return row, used
+            used += 1
+        else:
+            before = int(table[place]) - gone
+        back[here] = here - before if before >= base - first else 0
+        table[place] = here + gone
+    return coming.shape[0], used
 
 
 @kernel
@@ -104,65 +109,65 @@ def insert_some(rows: SomeRows, begin: int, index: Index, used: int, steps: int)
     ends early where the table is half full, or no step is left. O(n + steps).
     """
     coming, null, ordinals = rows
-    table, keys, back, base, first = index
-    mask = table.shape[0] - 1
+    table, keys, back, base, first, gone = index
     limit = table.shape[0] >> 1
     has_null = null.shape[0] > 0
     for row in range(begin, coming.shape[0]):
-        here = ordinals[row]
+        here = ordinals[row] - first
         key = coming[row]
-        keys[here - first] = key
+        keys[here] = key
         if has_null and null[row]:
-            back[here - first] = UNKNOWN
+            back[here] = UNKNOWN
             continue
-        place = home(key, mask)
-        while table[place, 1] != EMPTY and table[place, 0] != key:
-            place = (place + 1) & mask
-        newest = table[place, 1]
-        if newest == EMPTY:
+        place = place_of(key, table, keys, gone)
+        newest = EMPTY
+        if table[place] == EMPTY:
             if used >= limit:
                 return row, used, steps
-            table[place, 0] = key
             used += 1
+        else:
+            newest = int(table[place]) - gone
         if newest < here:
-            back[here - first] = here - newest if newest >= base else 0
-            table[place, 1] = here
+            back[here] = here - newest if newest >= base - first else 0
+            table[place] = here + gone
             continue
         after = newest
-        behind = back[after - first]
-        while behind > 0 and after - behind > here and after - behind >= base:
+        behind = back[after]
+        while behind > 0 and after - behind > here and after - behind >= base - first:
             if steps <= 0:
                 return row, used, 0
             steps -= 1
             after -= behind
-            behind = back[after - first]
+            behind = back[after]
         older = after - behind if behind > 0 else EMPTY
-        back[here - first] = here - older if older >= base else 0
-        back[after - first] = after - here
+        back[here] = here - older if older >= base - first else 0
+        back[after] = after - here
     return coming.shape[0], used, steps
 
 
 @kernel
-def count_live(table: Int64Array, base: int) -> int:
-    """How many keys have a row at or above base."""
+def count_live(table: Int32Array, low: int) -> int:
+    """How many keys have a row at or above ``low``, counted as the table counts."""
     live = 0
     for place in range(table.shape[0]):
-        if table[place, 1] >= base:
+        if table[place] >= low:
             live += 1
     return live
 
 
 @kernel
-def move_live(table: Int64Array, base: int, other: Int64Array) -> None:
-    """Put the keys with a row at or above base, not negative, into another table with room for them."""
+def move_live(table: Int32Array, low: int, gone: int, keys: Int64Array, other: Int32Array) -> None:
+    """Put the keys with a row at or above ``low``, at least ``gone``, into another table with room for them,
+    whose origin is where keys begin.
+    """
     mask = other.shape[0] - 1
     for place in range(table.shape[0]):
-        if table[place, 1] >= base:
-            there = home(table[place, 0], mask)
-            while other[there, 1] != EMPTY:
+        if table[place] >= low:
+            row = table[place] - gone
+            there = home(keys[row], mask)
+            while other[there] != EMPTY:
                 there = (there + 1) & mask
-            other[there, 0] = table[place, 0]
-            other[there, 1] = table[place, 1]
+            other[there] = row
 
 
 @kernel

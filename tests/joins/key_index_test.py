@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.joins import key_index
 from engine.joins.key_index import KeyIndexes
+from engine.model.capacities import SMALLEST, USUAL
 from engine.model.source import SourceName
 from tests.joins.sources import KEYS, Sources, equal, value
 from tests.strategies import examples
@@ -23,11 +24,12 @@ columns = st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=3, unique
 @given(st.data(), columns)
 @settings(max_examples=examples(40))
 def test_numbers_equal_where_keys_do(data, names):
-    sources, indexes = Sources(["a", "b"]), KeyIndexes()
+    sources, indexes = Sources(["a", "b"]), KeyIndexes(data.draw(st.sampled_from([USUAL, SMALLEST])))
     expressions = tuple(KEYS[name] for name in names)
     pair = [indexes.take(SourceName(name), expressions) for name in ("a", "b")]
-    limit = key_index.CODES_MIN
+    limit, rows_max = key_index.CODES_MIN, key_index.ROWS_MAX
     key_index.CODES_MIN = data.draw(st.sampled_from([0, limit]))  # as good as after very many keys
+    key_index.ROWS_MAX = data.draw(st.sampled_from([0, rows_max]))  # and after very many rows
     try:
         for step in range(data.draw(st.integers(1, 4))):
             for index in pair:
@@ -41,7 +43,7 @@ def test_numbers_equal_where_keys_do(data, names):
                     indexes.drop_below(index.source, stem.base)
                 index._check()
     finally:
-        key_index.CODES_MIN = limit
+        key_index.CODES_MIN, key_index.ROWS_MAX = limit, rows_max
     found = []
     for index in pair:
         ordinals = np.arange(index.base, index.end)
@@ -55,6 +57,22 @@ def test_numbers_equal_where_keys_do(data, names):
         for other, second in found:
             same = all(equal(value(first, column), value(second, column)) for column in expressions)
             assert (one == other) == same
+
+
+def test_rows_of_ever_new_keys_take_so_much_and_no_more():
+    rng, sources, indexes = np.random.default_rng(1), Sources(["a"]), KeyIndexes(SMALLEST)
+    index = indexes.take(SourceName("a"), (KEYS["k"],))
+    for step in range(20):
+        keys = (3_000 * step + rng.integers(0, 9_000, 3_000)).tolist()
+        sources.append("a", [(step, key, None, None) for key in keys])
+        stem = sources.stems["a"]
+        index.take_in(stem.rows(), 0, None, stem.end)
+        index._check()
+        stem.drop_below(max(0, stem.end - 5_000))
+        indexes.drop_below(index.source, stem.base)
+        index._check()
+    assert len(index) == 5_000
+    assert index.nbytes < 12 * 4 / 3 * 8_001 + 4 * 32_768
 
 
 def test_an_index_is_made_once_and_goes_with_its_last_user():

@@ -106,8 +106,7 @@ def test_rows_are_put_between_others(keys: list[int | None], data: st.DataObject
     """In any order of lots, as if all had come in order."""
     n, first, base = len(keys), 100, 100 + data.draw(st.integers(0, 3))
     base = min(base, first + n)
-    table = np.zeros((64, 2), np.int64)
-    table[:, 1] = EMPTY
+    table = np.full(64, EMPTY, np.int32)
     held, back, used = np.zeros(n, np.int64), np.full(n, ABSENT, np.int32), 0
     lot_of = [data.draw(st.integers(0, 3)) for _ in keys]
     for lot in range(4):
@@ -118,7 +117,7 @@ def test_rows_are_put_between_others(keys: list[int | None], data: st.DataObject
         place, steps = 0, data.draw(st.integers(0, 3))
         while place < len(chosen):
             rows = key_table.SomeRows(coming, null, ordinals)
-            index = key_table.Index(table, held, back, base, first)
+            index = key_table.Index(table, held, back, base, first, 0)
             place, used, steps = key_table.insert_some(rows, place, index, used, steps)
             assert steps >= 0
             if place < len(chosen):
@@ -134,4 +133,6 @@ def test_rows_are_put_between_others(keys: list[int | None], data: st.DataObject
             assert held[i] == key
             assert back[i] == (first + i - newest[key] if key in newest else 0)
             newest[key] = first + i
-    assert {key: at for key, at in table.tolist() if at != EMPTY} == newest
+    newest_rows = table[table != EMPTY]
+    found = zip(held[newest_rows].tolist(), (first + newest_rows).tolist(), strict=True)
+    assert sorted(found) == sorted(newest.items())

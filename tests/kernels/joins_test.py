@@ -23,32 +23,23 @@ class Index:
         self.rows, self.first = keys, first
         n = len(keys)
         self.keys, self.back = np.zeros(n, np.int64), np.zeros(n, np.int32)
-        self.table = np.zeros((size, 2), np.int64)
-        self.table[:, 1] = EMPTY
+        self.table = np.full(size, EMPTY, np.int32)
         null = np.array([key is None for key in keys], np.bool_)
         coming = np.array([0 if key is None else key for key in keys], np.int64)
-        self.done, self.used = key_table.insert(
-            coming,
-            null if null.any() else null[:0],
-            0,
-            self.table,
-            0,
-            first,
-            first,
-            first,
-            self.keys,
-            self.back,
-        )
+        null = null if null.any() else null[:0]
+        index = key_table.Index(self.table, self.keys, self.back, first, first, 0)
+        self.done, self.used = key_table.insert(coming, null, 0, index, 0, first)
 
     def newest(self, base: int) -> dict[int, int]:
         found = {key: self.first + place for place, key in enumerate(self.rows) if key is not None}
         return {key: ordinal for key, ordinal in found.items() if ordinal >= base}
 
 
-def entries(table: np.ndarray, base: int) -> dict[int, int]:
-    live = table[table[:, 1] >= base]
-    assert len(live) == len({int(key) for key in live[:, 0]})
-    return {int(key): int(ordinal) for key, ordinal in live}
+def entries(table: np.ndarray, keys: np.ndarray, first: int) -> dict[int, int]:
+    live = table[table >= 0]
+    found = {int(keys[row]): first + int(row) for row in live}
+    assert len(live) == len(found)
+    return found
 
 
 @given(keys_in, st.integers(0, 50), st.integers(0, 40))
@@ -57,7 +48,7 @@ def test_an_index_chains_the_rows_of_a_key(keys, first, gone):
     index = Index(keys, first)
     assert index.done == len(keys)
     assert index.used == len(set(keys) - {None})
-    assert entries(index.table, 0) == index.newest(0)
+    assert entries(index.table, index.keys, first) == index.newest(0)
     for place, key in enumerate(keys):
         before = [other for other in range(place) if keys[other] == key]
         if key is None:
@@ -66,10 +57,11 @@ def test_an_index_chains_the_rows_of_a_key(keys, first, gone):
             assert index.keys[place] == key
             assert index.back[place] == (place - before[-1] if before else 0)
     live = index.newest(first + gone)
-    assert key_table.count_live(index.table, first + gone) == len(live)
-    other = np.full((256, 2), EMPTY, np.int64)
-    key_table.move_live(index.table, first + gone, other)
-    assert entries(other, 0) == live
+    assert key_table.count_live(index.table, gone) == len(live)
+    for by in (0, gone):
+        other, left = np.full(256, EMPTY, np.int32), index.keys[by:]
+        key_table.move_live(index.table, gone, by, left, other)
+        assert entries(other, left, first + by) == live
 
 
 def test_an_index_stops_where_its_table_is_half_full():
@@ -146,6 +138,8 @@ def test_two_inputs_are_combined_as_many_are(data):
         own.first,
         probed.table.ctypes.data,
         len(probed.table) - 1,
+        0,
+        probed.keys.ctypes.data,
         probed.back.ctypes.data,
         probed.first,
         0,
@@ -174,7 +168,9 @@ def test_two_inputs_are_combined_as_many_are(data):
     column = 0 if fresh[driver] == NEVER else int(new_at[driver]) + start - fresh[driver]
     mine = low[:, column : column + stop - start]
     theirs = low[:, int(new_at[other]) : int(new_at[other]) + max(0, int(upper[other]) - fresh[other])]
-    both = joins.TwoIndexes(own.keys, own.back, own.first, probed.table, probed.back, probed.first)
+    both = joins.TwoIndexes(
+        own.keys, own.back, own.first, probed.table, 0, probed.keys, probed.back, probed.first
+    )
     bounds = joins.TwoBounds(
         int(floor[other]),
         int(upper[other]),
