@@ -7,7 +7,9 @@ window when asked (`lazy`), PSoup-C keeps the answer itself (`eager`).
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
 
 import numpy as np
 
@@ -15,10 +17,13 @@ from benchmarks.psoup import COLUMNS, Bounds
 from benchmarks.report import Series
 from benchmarks.timing import repeat
 from engine.engine import Engine
+from engine.model.batch import Batch
 from engine.views.view import View
 
 VALUES = 256
 SYSTEMS: Mapping[str, str] = {"nomat": "none", "psoup_p": "lazy", "psoup_c": "eager"}
+WARM = 3
+"""Batches that are not timed."""
 LABELS: Mapping[str, str] = {"nomat": "NoMat", "psoup_p": "PSoup-P", "psoup_c": "PSoup-C"}
 
 
@@ -62,6 +67,25 @@ def respond(engines: Mapping[str, Engine], names: Sequence[str], times: int) -> 
         system: repeat(lambda view=view: ask(view, names), times=times).median_ms / len(names)
         for system, view in views.items()
     }
+
+
+def sustained(engines: Sequence[Engine], source: str, batches: Iterable[Batch], budget_s: float) -> float:
+    """Seconds that all engines take for a batch: the median behind :data:`WARM` batches. A view is taken
+    after each, in which the answers of eager queries are current. budget_s: the last batch is that behind
+    which so many seconds have passed.
+    """
+    seconds: list[float] = []
+    for number, batch in enumerate(batches):
+        clock_ms = int(batch.timestamp[-1])
+        began = time.perf_counter()
+        for engine in engines:
+            engine.ingest(source, batch, clock_ms)
+            engine.view()
+        if number >= WARM:  # the window is full
+            seconds.append(time.perf_counter() - began)
+            if sum(seconds) > budget_s:
+                break
+    return median(seconds)
 
 
 def ask(view: View, names: Sequence[str]) -> None:

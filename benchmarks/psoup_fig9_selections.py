@@ -22,14 +22,12 @@ Figures: `rows_per_s.<lazy or eager>.<shared or unshared>.q<queries>`.
 
 import argparse
 import sys
-import time
-from statistics import median
 
 import numpy as np
 
 from benchmarks import psoup
 from benchmarks.numbers import Numbers
-from benchmarks.paper import intervals
+from benchmarks.paper import WARM, intervals, sustained
 from benchmarks.psoup import Bounds, Rows
 from benchmarks.report import Figure, Plot, Report, Series
 from engine.engine import Engine
@@ -80,22 +78,12 @@ def rate(rows: Rows, bounds: Bounds, mode: str, shared: bool, options: argparse.
         texts = (psoup.text(one, window=f"[RANGE {options.window - 1} MILLISECONDS]") for one in group)
         psoup.register(engine, texts, {"maintenance": mode})
         engines.append(engine)
-    seconds: list[float] = []
-    offset = 0
-    clock_ms = int(rows.timestamp[-1])
-    for number in range(options.batches + 3):
-        batch = rows.batch(offset, offset + options.window, offset)
-        offset += options.window
-        began = time.perf_counter()
-        for engine in engines:
-            engine.ingest("psoup", batch, clock_ms)
-            engine.view()
-        if number >= 3:  # the window is full
-            seconds.append(time.perf_counter() - began)
-            if sum(seconds) > options.budget:
-                break
-    check(engines, rows, bounds, offset - 1, options.window)
-    return options.window / median(seconds)
+    window, firsts = options.window, range(0, (options.batches + WARM) * options.window, options.window)
+    batches = (rows.batch(first, first + window, first) for first in firsts)
+    seconds = sustained(engines, "psoup", batches, options.budget)
+    told = int(engines[0].view().sources()[0].next_offsets[0])
+    check(engines, rows, bounds, told - 1, window)
+    return float(window / seconds)
 
 
 def check(engines: list[Engine], rows: Rows, bounds: Bounds, stop: int, window: int) -> None:

@@ -224,6 +224,14 @@ RUNS = {
         "--windows 16,300 --queries 4 --times 2",
         ["response_ms.equality.nomat.w16", "response_ms.interval.psoup_p.w300"],
     ),
+    "psoup-causes": (
+        "--intervals 2 --window 512 --queries 4 --times 2 --sides 16 --unshared 2 --budget 0.1",
+        ["by_rows_ms.psoup_c.i2", "fixed_ms.nomat", "kept_pairs_ms.w16", "idle_share.q2"],
+    ),
+    "psoup-traffic": (
+        "--windows 16 256 --standing 4 --times 2 --rate-windows 50 --queries 1 3 --batches 2",
+        ["response_ms.psoup_p.w16", "rows_per_s.eager.unshared.w50.q3", "bytes.answers.psoup_c"],
+    ),
     "psoup-fig8": ("--windows 4 16 --queries 3 --times 2", ["response_ms.nomat.w16", "pairs.w4"]),
     "psoup-fig9-selections": (
         "--queries 1,5 --window 100 --batches 5",
