@@ -7,8 +7,9 @@ instant of the period, not the state of one of its tables.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 from tureen.errors import InstantRefused, SyntaxRefused, ValueRefused
 from tureen.snapshot import Instant, instant_ms
@@ -21,6 +22,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _INSTANT = re.compile(r"(?:TIMESTAMP\s*|DATE\s*)?'(?P<text>[^']*)'|(?P<ms>-?\d{1,17})", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\?|:(?P<name>\w+)")
 _NOW = re.compile(r"NOW(?:\s*\(\s*\))?|CURRENT_TIMESTAMP", re.IGNORECASE)
 
 
@@ -69,16 +71,33 @@ def asked_at(at: At) -> int | Period | None:
     return at if at is None or isinstance(at, Period) else instant_ms(at)
 
 
-def period_of(sql: str) -> tuple[str, Period] | None:
-    """A SELECT without the period that ends it, and the period; None: it has none.
+Values = Sequence[Any] | Mapping[str, Any]
+"""What fills the placeholders of a text, by place or by name."""
 
-    ``BETWEEN a AND b`` takes b in, ``FROM a TO b`` does not. Raises SyntaxRefused.
+
+def period_of(sql: str) -> tuple[str, Period] | None:
+    """As :func:`filled_period_of`, of a text without placeholders.
 
     >>> period_of("SELECT v FROM s FOR SYSTEM_TIME FROM 10 TO '1970-01-01 00:00:01'")
     ('SELECT v FROM s', Period(since=10, until=1000))
     >>> period_of("SELECT v FROM s FOR SYSTEM_TIME BETWEEN 10 AND 20;")
     ('SELECT v FROM s', Period(since=10, until=21))
     >>> period_of("SELECT ' FOR SYSTEM_TIME FROM 1 TO 2' FROM s -- FOR SYSTEM_TIME FROM 1 TO 2")
+    """
+    found = filled_period_of(sql, ())
+    return None if found is None else found[:2]
+
+
+def filled_period_of(sql: str, values: Values) -> tuple[str, Period, Values] | None:
+    """A SELECT without the period that ends it, the period, and what fills the SELECT's placeholders; None:
+    it has no period.
+
+    ``BETWEEN a AND b`` takes b in, ``FROM a TO b`` does not. Raises SyntaxRefused.
+
+    >>> filled_period_of("SELECT v FROM s WHERE k = ? FOR SYSTEM_TIME FROM ? TO ?", (7, 10, 20))
+    ('SELECT v FROM s WHERE k = ?', Period(since=10, until=20), (7,))
+    >>> filled_period_of("SELECT v FROM s FOR SYSTEM_TIME FROM :since TO NOW", {"since": 10})
+    ('SELECT v FROM s', Period(since=10, until=None), {})
     """
     if _CLAUSE.search(sql) is None:
         return None
@@ -89,28 +108,70 @@ def period_of(sql: str) -> tuple[str, Period] | None:
     if takes_last != (found["between"].upper() == "AND"):
         _refuse(sql, found.start("between"), "FROM goes with TO, BETWEEN with AND")
     said = blanked(sql, strings=False)
-    from_ms = _instant(said, found.span("since"), now=False)
-    to_ms = _instant(said, found.span("until"), now=True)
+    ends = _End(said, found.span("since")), _End(said, found.span("until"))
+    values, ends = _filled(values, ends, found.start())
+    from_ms = _instant(ends[0], now=False)
+    to_ms = _instant(ends[1], now=True)
     assert from_ms is not None
     if to_ms is not None and takes_last:
         to_ms += 1
     if to_ms is not None and to_ms <= from_ms:
         _refuse(sql, found.start("until"), "the period ends before it begins")
-    return sql[: found.start()].rstrip(), Period(from_ms, to_ms)
+    return sql[: found.start()].rstrip(), Period(from_ms, to_ms), values
 
 
-def _instant(sql: str, span: tuple[int, int], *, now: bool) -> int | None:
+@dataclass(frozen=True, slots=True)
+class _End:
+    """An end of a period. value: what fills its placeholder; None: it is written in the text."""
+
+    sql: str
+    span: tuple[int, int]
+    value: Any = None
+
+    @property
+    def text(self) -> str:
+        return self.sql[slice(*self.span)].strip()
+
+    def refuse(self, why: str) -> NoReturn:
+        _refuse(self.sql, self.span[0] + 1, why)
+
+
+def _names(sql: str) -> set[str]:
+    """What placeholders of a text without constants are called."""
+    return {found["name"] for found in _PLACEHOLDER.finditer(sql) if found["name"]}
+
+
+def _filled(values: Values, ends: tuple[_End, _End], begin: int) -> tuple[Values, tuple[_End, _End]]:
+    """What the SELECT is filled with, and the ends with their values. Those by place are the last. begin:
+    where the clause does.
+    """
+    marks = [_PLACEHOLDER.fullmatch(one.text) for one in ends]
+    if isinstance(values, Mapping):
+        names = {mark["name"] for mark in marks if mark is not None} - _names(blanked(ends[0].sql)[:begin])
+        found = [values.get(mark["name"]) if mark is not None else None for mark in marks]
+        values = {name: value for name, value in values.items() if name not in names}
+    else:
+        first = max(0, len(values) - sum(mark is not None for mark in marks))
+        own = iter(values[first:])
+        found = [next(own, None) if mark is not None else None for mark in marks]
+        values = values[:first]
+    since, until = (replace(end, value=value) for end, value in zip(ends, found, strict=True))
+    return values, (since, until)
+
+
+def _instant(end: _End, *, now: bool) -> int | None:
     """ms since 1970; None: NOW, where that may be."""
-    text = sql[slice(*span)].strip()
-    if now and _NOW.fullmatch(text):
+    if now and _NOW.fullmatch(end.text):
         return None
-    found = _INSTANT.fullmatch(text)
-    if found is None:
-        _refuse(sql, span[0] + 1, f"{text[:40]!r} is not an instant")
+    written = _INSTANT.fullmatch(end.text)
+    if written is None and end.value is None:
+        end.refuse(f"{end.text[:40]!r} is not an instant")
     try:
-        return int(found["ms"]) if found["ms"] is not None else instant_ms(found["text"])
+        if written is None:
+            return instant_ms(end.value)
+        return int(written["ms"]) if written["ms"] is not None else instant_ms(written["text"])
     except InstantRefused as refused:
-        _refuse(sql, span[0] + 1, refused.message)
+        end.refuse(refused.message)
 
 
 def _refuse(sql: str, place: int, why: str) -> NoReturn:

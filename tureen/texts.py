@@ -9,7 +9,7 @@ from typing import Any
 
 from tureen.builder import Select
 from tureen.errors import KafkaUnavailable
-from tureen.period import Period, period_of
+from tureen.period import Period, filled_period_of, period_of
 from tureen.protocol import Handle, new_handle
 from tureen.transport import Parameter, Publication
 
@@ -68,12 +68,11 @@ def said_of(
 
 def period_said(said: Said) -> tuple[Said, Period | None]:
     """What was said without the period that ends its text; None: it has none. Raises SyntaxRefused."""
-    text = text_of(said.sql if isinstance(said, Template) else said)
-    found = period_of(text)
-    if found is None:
-        return said, None
-    sql, period = found
-    return (Template(sql, said.parameters) if isinstance(said, Template) else sql), period
+    if isinstance(said, Template):
+        found = filled_period_of(text_of(said.sql), said.parameters)
+        return (said, None) if found is None else (Template(found[0], found[2]), found[1])
+    plain = period_of(text_of(said))
+    return (said, None) if plain is None else plain
 
 
 @contextmanager

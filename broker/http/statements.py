@@ -276,4 +276,5 @@ def _functions(catalogue: FunctionCatalogue) -> Table:
         marks = [mark for mark in ("vectorised", "arrow", "deterministic", "isolated") if one[mark]]
         about = "; ".join(filter(None, [", ".join(marks), counted(one)]))
         rows.append([one["name"], "user", usage, about])
-    return {"columns": ["function", "kind", "usage", "description"], "rows": sorted(rows)}
+    rows.sort(key=lambda row: (row[1] != "user", *row))  # one's own first
+    return {"columns": ["function", "kind", "usage", "description"], "rows": rows}

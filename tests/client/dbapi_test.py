@@ -16,6 +16,7 @@ import tureen
 from tests.client.conftest import Broker
 from tureen import dbapi, errors
 from tureen.dbapi_errors import error_for
+from tureen.period import Period, Values, filled_period_of
 
 
 @pytest.fixture
@@ -99,6 +100,40 @@ def test_a_parameter_stays_one_constant(connection: dbapi.Connection, trades: st
     for wrong in (["a", "b"], "a", {"symbol": "a"}):
         with pytest.raises(dbapi.ProgrammingError):
             cursor.execute(count, wrong)  # type: ignore[arg-type]
+
+
+def test_instants_of_a_period_are_parameters(connection: dbapi.Connection, trades: str) -> None:
+    cursor = connection.cursor()
+    text = f"SELECT price FROM {trades} WHERE symbol = ? FOR SYSTEM_TIME FROM ? TO "
+    end = datetime(1970, 1, 1, 0, 16, 44, 500_000)
+    rows = cursor.execute(text + "?", ["a", 1_003_000, end]).fetchall()
+    assert rows == cursor.execute(text + "'1970-01-01 00:16:44.5'", ("a", "1970-01-01 00:16:43")).fetchall()
+    assert min(row[1] for row in rows) == datetime(1970, 1, 1, 0, 16, 43)
+    assert max(row[2] for row in rows) == end
+    for wrong in ([1, 2], ["a", 1_003_000, "noon"], ["a", 1_003_000, None], ["a"], ["a", 1, 2, 3]):
+        with pytest.raises(dbapi.ProgrammingError):
+            cursor.execute(text + "?", wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "rest", "ends", "left"),
+    [
+        ("SELECT v FROM s FOR SYSTEM_TIME FROM ? TO NOW", [5], "SELECT v FROM s", (5, None), []),
+        ("SELECT v FROM s FOR SYSTEM_TIME FROM 3 TO ?", (9,), "SELECT v FROM s", (3, 9), ()),
+        ("SELECT ? FROM s FOR SYSTEM_TIME BETWEEN ? AND ?", (1, 2, 3), "SELECT ? FROM s", (2, 4), (1,)),
+        (
+            "SELECT ':a' FROM s WHERE v > :b FOR SYSTEM_TIME FROM :a TO :b",
+            {"a": 1, "b": 2, "c": 3},
+            "SELECT ':a' FROM s WHERE v > :b",
+            (1, 2),
+            {"b": 2, "c": 3},
+        ),
+    ],
+)
+def test_what_fills_a_period_is_taken_from_the_values(
+    text: str, values: Values, rest: str, ends: tuple[int, int | None], left: Values
+) -> None:
+    assert filled_period_of(text, values) == (rest, Period(*ends), left)
 
 
 def test_other_statements_are_carried_out(connection: dbapi.Connection, trades: str) -> None:
