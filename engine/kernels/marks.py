@@ -40,3 +40,24 @@ def unused(ids: Int32Array, counts: Int64Array, out: Int32Array) -> int:
     for place in range(found):
         counts[out[place]] = 0
     return found
+
+
+@kernel
+def count_more(ids: Int32Array, users: Int32Array) -> None:
+    """Add 1 to the count of each, as often as it stands there. users: int32 by id. O(n)."""
+    for i in ids:
+        users[i] += 1
+
+
+@kernel
+def count_less(ids: Int32Array, users: Int32Array, out: Int32Array) -> int:
+    """Take 1 from the count of each, as often as it stands there, and write those that come to 0. Return how
+    many these are. users: int32 by id, none below 0 then. out: int32[n]. O(n).
+    """
+    found = 0
+    for i in ids:
+        users[i] -= 1
+        if users[i] == 0:
+            out[found] = i
+            found += 1
+    return found

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.dataflow.arrangements.row_store import longer
 from engine.dataflow.arrangements.word_table import WordTable
 from engine.dataflow.arrangements.words import Words
 from engine.kernels import marks
-from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.batch import Column, Int32Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.types import Type
 
@@ -19,10 +20,13 @@ from engine.model.types import Type
 class Keys:
     """Numbers the keys of one list of types. One writer."""
 
-    def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
-        self._words = Words(types, capacities)
+    def __init__(
+        self, types: Sequence[Type], capacities: Capacities = USUAL, *, nullable: bool = True
+    ) -> None:
+        """nullable: False: no value is NULL."""
+        self._words = Words(types, capacities, nullable=nullable)
         self._table = WordTable(self._words.width, capacities)
-        self._users: Int64Array = np.zeros(self._table.capacity, np.int64)
+        self._users: Int32Array = np.zeros(self._table.capacity, np.int32)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -44,13 +48,12 @@ class Keys:
 
     def take(self, ids: Int32Array) -> None:
         """A user more for each of these, as often as it stands there."""
-        np.add.at(self._users, ids, 1)
+        marks.count_more(ids, self._users)
 
     def give_back(self, ids: Int32Array) -> None:
         """A user less for each of these; numbers without users go."""
-        np.subtract.at(self._users, ids, 1)
         unused = np.empty(len(ids), np.int32)
-        self._table.release(unused[: marks.unused(ids, self._users, unused)])
+        self._table.release(unused[: marks.count_less(ids, self._users, unused)])
         if self._words.is_wasteful(len(self._table)):
             self._words.shrink(self._table.words, self._table.used())
             self._table.renew()
@@ -65,9 +68,7 @@ class Keys:
 
     def _make_room(self) -> None:
         if len(self._users) < self._table.capacity:
-            users = np.zeros(self._table.capacity, np.int64)
-            users[: len(self._users)] = self._users
-            self._users = users
+            self._users = longer(self._users, self._table.capacity)
 
     @property
     def nbytes(self) -> int:

@@ -43,10 +43,6 @@ class RowsInTime(RowQueue):
         """int64[high]: instants of entry, ascending from ``low`` on."""
         return self._at[: self.high]
 
-    def ordinals(self, places: Int32Array) -> Int64Array:
-        """int64[n]: where rows stand in their source."""
-        return self._ordinals[places]
-
     def stored(self) -> RowsStored:
         """As kernels take them."""
         return RowsStored(self._at, self._key, self._before, self._accepted, self._last_by_key())
@@ -62,7 +58,7 @@ class RowsInTime(RowQueue):
         if not len(self):
             self._put(delta, keys)
             return
-        known, ordinals = self._ordinals[self.low : self.high], delta.ids_of()[:, 0]
+        known, ordinals = self.ordinals(slice(self.low, self.high)), delta.ids_of()[:, 0]
         places = np.minimum(np.searchsorted(known, ordinals), len(known) - 1)
         is_known = known[places] == ordinals
         again = np.flatnonzero(is_known & keys.usable)

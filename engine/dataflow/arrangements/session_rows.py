@@ -44,7 +44,7 @@ class SessionRows(RowQueue):
 
     def leave(self, until: int) -> None:
         """The rows below an ordinal go."""
-        self._leave(self.low + int(np.searchsorted(self._ordinals[self.low : self.high], until)))
+        self._leave(self._below(until))
 
     def ending(self, spans: Iterable[Span], before_ms: int | None) -> tuple[Int64Array, Sessions]:
         """The sessions whose last instant is in one of these spans, as far as their rows have come, and those
@@ -77,7 +77,7 @@ class SessionRows(RowQueue):
         order = np.argsort(places)
         places = places[order]
         ends = self._at[lasts] + self._gap_ms
-        return self._ordinals[places], Sessions(
+        return self.ordinals(places), Sessions(
             self._at[places], session[order].astype(np.int64), starts, ends
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.changes.equality import double_bits
-from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.batch import BoolArray, Column, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.string_table import StringTable
 from engine.model.types import Kind, Type
@@ -29,15 +29,19 @@ VALUES_MIN = 65_536
 class Words:
     """Encodes rows of one list of types as words. One writer."""
 
-    def __init__(self, types: Sequence[Type], capacities: Capacities = USUAL) -> None:
+    def __init__(
+        self, types: Sequence[Type], capacities: Capacities = USUAL, *, nullable: bool = True
+    ) -> None:
+        """nullable: False: no value is NULL, and tuples have no word that says which are."""
         self.types = tuple(types)
+        self._nullable = nullable or not types
         self._values_min = capacities.first(VALUES_MIN)
         self._coded: list[StringTable | None] = [_coded(type_, capacities) for type_ in types]
 
     @property
     def width(self) -> int:
         """How many words a tuple has."""
-        return self.null_word(len(self.types)) + 1
+        return self.null_word(len(self.types)) + 1 if self._nullable else len(self.types)
 
     def null_word(self, place: int) -> int:
         """The word whose bits say whether the column at a place is NULL."""
@@ -47,9 +51,8 @@ class Words:
         """int64[n, width], C order, of n rows."""
         words = np.zeros((n, self.width), np.int64)
         for place, (column, coded) in enumerate(zip(columns, self._coded, strict=True)):
-            null = words[:, self.null_word(place)]
             if column.type.kind is Kind.NULL:
-                null |= 1 << place % NULL_BITS
+                self._mark(words, place, np.ones(n, np.bool_))
                 continue
             if coded is not None:
                 words[:, place] = column.codes_in(coded)
@@ -59,12 +62,20 @@ class Words:
                 words[:, place] = column.values
             if column.valid is not None:
                 words[~column.valid, place] = 0
-                null |= (~column.valid).astype(np.int64) << place % NULL_BITS
+                self._mark(words, place, ~column.valid)
         return words
+
+    def _mark(self, words: Int64Array, place: int, null: BoolArray) -> None:
+        """The values of a column are NULL where it says so."""
+        if self._nullable:
+            words[:, self.null_word(place)] |= null.astype(np.int64) << place % NULL_BITS
+        else:
+            assert not null.any()
 
     def column(self, place: int, tuples: Int64Array) -> Column:
         """A column of tuples, int64[n, width]."""
-        return self.decode(place, np.ascontiguousarray(tuples[:, place]), tuples[:, self.null_word(place)])
+        nulls = tuples[:, self.null_word(place)] if self._nullable else np.zeros(len(tuples), np.int64)
+        return self.decode(place, np.ascontiguousarray(tuples[:, place]), nulls)
 
     def decode(self, place: int, words: Int64Array, nulls: Int64Array) -> Column:
         """A column. words: int64[n], its own; nulls: int64[n], its :meth:`null_word`."""

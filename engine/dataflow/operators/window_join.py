@@ -76,7 +76,8 @@ class WindowJoinNode(TwoInputs):
         self.forget()
 
     def forget(self) -> None:
-        self._keys = Keys([key.type for key, _ in self._matching.keys], self.settings.capacities)
+        types = [key.type for key, _ in self._matching.keys]
+        self._keys = Keys(types, self.settings.capacities, nullable=False)  # rows without one stay out
         self._left.forget(self._keys)
         self._right.forget(self._keys)
         self._views: _Views | None = None
