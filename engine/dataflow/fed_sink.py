@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from engine.changes.context import EvaluationContext
 from engine.dataflow.node import Node
-from engine.dataflow.sinks import ChangeSink, Sink, WholeSink
+from engine.dataflow.sinks import ChangeSink, Sink
+from engine.dataflow.turn import Turn
+from engine.dataflow.whole_sink import WholeSink
 from engine.language.query import Query
 from engine.model.changes import Changes, Operator
 from engine.model.defects import refusal_of
@@ -45,6 +47,15 @@ class FedSink:
                 what(self.sink)
             except Exception as error:  # noqa: BLE001  (its queries are told)
                 self._refused = refusal_of(error)
+
+    def take(self, turn: Turn) -> None:
+        """What changes on a turn."""
+        laps = turn.context.laps
+        if laps is not None:
+            laps.enter(self.usage)
+        self.tell(lambda sink: sink.take(turn))
+        if laps is not None:
+            laps.leave()
 
     def give(
         self, context: EvaluationContext, broken: dict[str, Exception], now_ms: int

@@ -35,10 +35,10 @@ from engine.dataflow.operators.scan import ScanNode
 from engine.dataflow.physical import operators_of
 from engine.dataflow.plan import Plan, is_selection, scans_of
 from engine.dataflow.policy import TOLD, Policy
-from engine.dataflow.sinks import WholeSink
 from engine.dataflow.stands import Stand, ends_of, stands_of
 from engine.dataflow.turn import Turn
 from engine.dataflow.turns import moving_of, pairs_of, turns_of
+from engine.dataflow.whole_sink import WholeSink
 from engine.language.query import Query
 from engine.language.templates import FixedQuery
 from engine.model.batch import Column, Int64Array
@@ -289,8 +289,14 @@ class Graph:
         """What changed on a transition. broken: gets the queries whose changes cannot be told, and why."""
         if not self._members:
             return
-        begin, end = stands_of(transition)
         laps = self._laps.begin()
+        come = None if laps is not None else self.sinks.come(transition, now_ms)
+        if come is not None:
+            self._stands = None  # its operators keep nothing
+            self._laps.end()
+            yield from come
+            return
+        begin, end = stands_of(transition)
         context = EvaluationContext(transition, limits, laps)
         self._tell_exits(context)
         looked_at = self._looked_at(transition)
@@ -315,11 +321,7 @@ class Graph:
         for interval in turns_of(context.interval, [instants for _, instants in moving.values()], pairs):
             turn = Turn(context, interval)
             for each in sinks:
-                if laps is not None:
-                    laps.enter(each.usage)
-                each.tell(lambda sink: sink.take(turn))  # noqa: B023
-                if laps is not None:
-                    laps.leave()
+                each.take(turn)
         stale: set[Node] = set()
         for each in sinks:
             given = each.give(context, broken, now_ms)

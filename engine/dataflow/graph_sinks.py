@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable
 from typing import get_args
 
+from engine.changes.transition import Transition
+from engine.dataflow.arrivals import Arrival, arrivals_of, told
 from engine.dataflow.fed_sink import FedSink
 from engine.dataflow.node import Node
 from engine.dataflow.strategy_state import ByStrategy, StrategyState
+from engine.model.changes import Changes
 from engine.model.maintenance import Strategy
 
 
@@ -20,9 +23,13 @@ class GraphSinks:
         """By the key of the operator and how its changes are told."""
         self.strategies: Counter[tuple[Hashable, Strategy]] = Counter()
         """How many queries leave by a sink with a strategy."""
+        self._arrivals: list[Arrival] | None = None
+        self._knows_arrivals = False
+        """Whether nothing came or went since those were looked for."""
 
     def enter(self, end: Hashable, strategy: Strategy, make: Callable[[], FedSink]) -> FedSink:
         """A query comes. Returns its sink, made where it is the first."""
+        self._knows_arrivals = False
         found = self.by_end.get(end)
         if found is None:
             found = self.by_end[end] = make()
@@ -31,6 +38,7 @@ class GraphSinks:
 
     def leave(self, query_id: str, end: Hashable, strategy: Strategy) -> None:
         """A query goes, and its sink with the last."""
+        self._knows_arrivals = False
         self.strategies[end, strategy] -= 1
         if not self.strategies[end, strategy]:
             del self.strategies[end, strategy]
@@ -41,8 +49,17 @@ class GraphSinks:
 
     def take_over(self, other: GraphSinks) -> None:
         """Those of another graph come, with their state."""
+        self._knows_arrivals = False
         self.by_end |= other.by_end
         self.strategies += other.strategies
+
+    def come(self, transition: Transition, now_ms: int) -> list[Changes] | None:
+        """What is told on a transition, where that is the rows that come alone; None: operators are to say
+        so.
+        """
+        if not self._knows_arrivals:
+            self._arrivals, self._knows_arrivals = arrivals_of(self.by_end.values()), True
+        return None if self._arrivals is None else told(self._arrivals, transition, now_ms)
 
     def concerned(self, looked_at: Collection[Node], moving: Collection[Node]) -> list[FedSink]:
         """Those that have to be asked. As :meth:`engine.dataflow.fed_sink.FedSink.concerns`."""

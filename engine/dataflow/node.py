@@ -164,6 +164,16 @@ class Node(ABC):
             usage.rows_in += len(given)
             usage.bytes_in += given.nbytes
 
+    def passed(self, rows: int, columns: int, columns_below: int) -> None:
+        """Count rows that a node which keeps nothing gave without a turn, and those below it; as
+        :meth:`delta` does.
+        """
+        usage, pair_bytes = self.usage, 12
+        usage.rows_in += rows
+        usage.rows_out += rows
+        usage.bytes_in += rows * (8 * (columns_below + 2) + pair_bytes)
+        usage.bytes_out += rows * (8 * (columns + 2) + pair_bytes)
+
     def begin(self, context: EvaluationContext) -> None:
         """A transition begins; the nodes below have begun it. State of columns that came since the last one
         is made. What is refused is raised by :meth:`delta`.

@@ -71,7 +71,11 @@ class ProjectNode(UnaryNode):
 
     def _of(self, delta: Delta) -> Delta:
         self.visited += len(delta.temporal)
-        return delta.with_relation(projected(self._outputs, delta.temporal.relation)[0])
+        return delta.with_relation(self.of(delta.temporal.relation))
+
+    def of(self, relation: Relation) -> Relation:
+        """The columns of rows of the node below."""
+        return projected(self._outputs, relation)[0]
 
 
 class FilterNode(UnaryNode):

@@ -64,7 +64,7 @@ class ScanNode(Node):
         self.id_words = 1 if kind.assignment is None else 3
         self.ordered = True
         self._predicates: KeyNumbers[Predicate] = KeyNumbers()
-        self._asked: _Asked | None = None
+        self._asked: AskedColumns | None = None
 
     def column(self, predicate: Predicate) -> int:
         """The column of a predicate; it has one as long as somebody wants that."""
@@ -126,7 +126,7 @@ class ScanNode(Node):
     def standing_sets(self, context: EvaluationContext, columns: Int32Array) -> Iterator[SetDelta]:
         temporal = self._rows_that_stand(context)
         rows = context.transition.by_source[self.kind.source].at.rows
-        asked = _Asked({int(column): self._predicate(int(column)) for column in columns})
+        asked = AskedColumns({int(column): self._predicate(int(column)) for column in columns})
         ordinals = temporal.relation.stored_ordinals()
         if asked.evaluated or not len(ordinals) or bool((ordinals[1:] <= ordinals[:-1]).any()):
             for delta in self._in_pieces(temporal, rows, columns):
@@ -151,7 +151,7 @@ class ScanNode(Node):
 
     def _in_pieces(self, temporal: TemporalRelation, rows: Rows, columns: Int32Array) -> Iterator[Delta]:
         """Rows with those of some columns that accept each. At least one delta."""
-        asked = _Asked({int(column): self._predicate(int(column)) for column in columns})
+        asked = AskedColumns({int(column): self._predicate(int(column)) for column in columns})
         size = max(1, int(PAIRS_MAX / max(1.0, asked.columns_a_row(temporal, rows))))
         for start in range(0, max(1, len(temporal)), size):
             stop = min(start + size, len(temporal))
@@ -171,12 +171,18 @@ class ScanNode(Node):
         parts = [part.timestamp[first:last] for part, first, last in rows.ranges(low, high)]
         return np.concatenate([np.empty(0, np.int64), *parts])[ordinals - low]
 
-    def _all(self) -> _Asked:
+    def asked(self, column: int) -> AskedColumns:
+        """What a column asks for, as long as somebody wants it."""
+        return AskedColumns({column: self._predicate(column)})
+
+    def _all(self) -> AskedColumns:
         if self._asked is None:
-            self._asked = _Asked({column: self._predicate(column) for column in self.columns.all().tolist()})
+            self._asked = AskedColumns(
+                {column: self._predicate(column) for column in self.columns.all().tolist()}
+            )
         return self._asked
 
-    def _accepted(self, temporal: TemporalRelation, rows: Rows, asked: _Asked) -> Delta:
+    def _accepted(self, temporal: TemporalRelation, rows: Rows, asked: AskedColumns) -> Delta:
         """The rows with the columns that accept each."""
         n = len(temporal)
         found: list[tuple[Int64Array, Int32Array]] = [
@@ -239,7 +245,7 @@ def _span_of(ordinals: Int64Array) -> tuple[int, int]:
     return (int(ordinals.min()), int(ordinals.max()) + 1) if len(ordinals) else (0, 0)
 
 
-class _Asked:
+class AskedColumns:
     """Columns by how it is known what they accept. every: those without a predicate. evaluated: those whose
     matches are not kept. slots: of the others, by the names of their columns.
     """
@@ -254,6 +260,17 @@ class _Asked:
         held = {predicate: column for column, predicate in predicates.items() if isinstance(predicate, int)}
         columns = np.array(list(held.values()), np.int32)
         self.slots = Slots(np.array(list(held), np.int32), columns)
+
+    def places(self, temporal: TemporalRelation, rows: Rows) -> Int64Array:
+        """The places of the rows that some of them accept, of one column alone; of a scan without windows of
+        its own.
+        """
+        n = len(temporal)
+        if self.every or not n:
+            return np.arange(n)
+        if self.evaluated:
+            return np.flatnonzero(truth(self.evaluated[0][1], temporal.relation.columns, n)[0])
+        return self.by_slot(temporal, rows)[0]
 
     def columns_a_row(self, temporal: TemporalRelation, rows: Rows) -> float:
         """At most so many of the columns accept a row, in each segment on average."""
