@@ -2,24 +2,30 @@
 
 100 standing queries of one `Engine` choose quotes by a function of their own, each of another cost, and join
 them with the 1, 10 and 100 articles a stock that there are. An update brings quotes; then each query's answer
-is taken, the articles of the quotes that it chose. Functions are called as quotes come, once for each, and
-what no query chose meets no article.
+is taken, the articles of the quotes that it chose. Plans are policies of the engine, the ``placement`` of its
+join, and answers are compared:
 
-Pull-up is the same engine with texts that call functions of what was joined, as a plan does that shares one
-join among all queries: the argument of each has a column of both sides in it. Answers are compared.
+    push-down  functions are called as quotes come, once for each; what no query chose meets no article
+    pull-up    all quotes meet articles, then functions are called for those that have one
+    CACQ       (``eddy``) function by function the one or the other, by what was measured
+    per tuple  a text whose functions have an argument of both sides, so that they are called for each tuple
 
 In the paper pull-up takes longer by the number of articles, up to a hundred times; at one article it is
-slower too, since joined tuples are larger. Here it agrees on the first; at one article the two are alike.
+slower too, since joined tuples are larger. Here that is what a plan does which calls functions for each
+tuple. Pull-up as a policy does not: lineage is kept by quote, so that a function is called once for each
+quote that has an article, however many it has.
 
-Beside it, not of the paper: one stock in ten has an article. There pull-up calls functions for a tenth of the
-quotes, and the engine, which calls them before the join whatever it is like, for all.
+Beside it, not of the paper: one stock in ten has an article (`sparse`), and half the queries look for
+articles that few stocks have, the others for those that all have (`mixed`), so that neither plan is right for
+all functions.
 
 Among themselves: one query conjoins five functions, of which the dear ones pass most and the cheap few. The
 eddy orders them by what was measured. Figures with `order` tell nanoseconds a row by policy.
 
-Figures, by what there is of articles (`a<articles>`, `sparse`): `ms_per_update.<cacq, pull_up>.<articles>`;
-`ratio_to_pull_up.<articles>`, how many times faster the engine's own way is;
-`calls_per_quote.<cacq, pull_up>.<articles>`, of functions, for each query. Of the order:
+Times are computing time of the thread, so that what else runs on the machine is not in them. Figures, by what
+there is of articles (`a<articles>`, `sparse`, `mixed`): `ms_per_update.<plan>.<articles>`, of `cacq`,
+`push_down`, `pull_up`, `per_tuple`; `ratio_to_<plan>.<articles>`, how many times faster CACQ is than that;
+`calls_per_quote.<plan>.<articles>`, of functions, for each query. Of the order:
 `order_ns_per_row.<tickets, random, worst, optimal>`.
 """
 
@@ -27,6 +33,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
@@ -49,6 +56,9 @@ from engine.model.user_calls import FunctionMeter
 
 Ints = npt.NDArray[np.int64]
 
+WARM_UP = 4
+"""Updates before those that count: the first two bring what is not yet seen, then functions are measured."""
+
 SPARSE = 10
 """One stock in so many has an article, where few have."""
 
@@ -65,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--queries", type=int, default=100, help="(default: %(default)s)")
     parser.add_argument("--quotes", type=int, default=20, help="an update (default: %(default)s)")
-    parser.add_argument("--updates", type=int, default=5, help="(default: %(default)s)")
+    parser.add_argument("--updates", type=int, default=9, help="(default: %(default)s)")
     parser.add_argument(
         "--batches", type=int, default=60, help="of the five functions (default: %(default)s)"
     )
@@ -82,6 +92,14 @@ def chooser(turns: int, low: float) -> Callable[[float], bool]:
     return choose
 
 
+@dataclass(frozen=True, slots=True)
+class Articles:
+    """The stock of each article; rare: of those that every second query looks for instead, if any."""
+
+    symbols: npt.NDArray[np.int32]
+    rare: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+
+
 class Plan:
     """An engine with standing queries and all articles. calls: of functions, in all."""
 
@@ -89,11 +107,12 @@ class Plan:
         self,
         turns: npt.NDArray[np.int64],
         lows: npt.NDArray[np.float64],
-        symbols: npt.NDArray[np.int32],
+        articles: Articles,
         quotes_each: int,
-        argument: str,
+        plan: str,
     ) -> None:
-        """turns, lows: of each query's function. symbols: of each article. argument: of functions."""
+        """turns, lows: of each query's function. plan: one of PLANS."""
+        symbols, rare = articles.symbols, articles.rare
         catalogue = FunctionCatalogue(
             user_function(
                 f"f{n}",
@@ -107,28 +126,38 @@ class Plan:
         )
         self._functions = catalogue.users
         self._queries = len(turns)
-        self.engine = Engine(functions=catalogue, timer=time.perf_counter_ns)
-        for name, column in (("stocks", "price DOUBLE NOT NULL"), ("articles", "id INTEGER NOT NULL")):
+        self.engine = Engine(functions=catalogue, timer=time.perf_counter_ns, clock=time.thread_time_ns)
+        for name, column in (
+            ("stocks", "price DOUBLE NOT NULL"),
+            ("articles", "id INTEGER NOT NULL"),
+            ("rare", "id INTEGER NOT NULL"),
+        ):
             self.engine.create(
                 f"CREATE STREAM {name} (symbol INTEGER NOT NULL, {column}, ts TIMESTAMP NOT NULL) "
                 f"WITH (topic='{name}', timestamp='ts') RETAIN 1 DAYS"
             )
-        self._articles = 0
-        for first in range(0, len(symbols), BATCH_ROWS_MAX):
-            self._publish(symbols[first : first + BATCH_ROWS_MAX], 0)
+        self._articles = dict.fromkeys(("articles", "rare"), 0)
+        for name, published in (("articles", symbols), ("rare", rare)):
+            for first in range(0, len(published), BATCH_ROWS_MAX):
+                self._publish(name, published[first : first + BATCH_ROWS_MAX], 0)
+        joined = ["rare" if len(rare) and n % 2 else "articles" for n in range(self._queries)]
+        placement, argument = PLANS[plan]
         texts = (
             f"SELECT s.symbol, s.price, a.id FROM stocks [ROWS {quotes_each}] s "
-            f"JOIN articles [ROWS {2 * len(symbols)}] a ON s.symbol = a.symbol WHERE f{n}({argument})"
-            for n in range(self._queries)
+            f"JOIN {name} [ROWS {2 * len(symbols)}] a ON s.symbol = a.symbol WHERE f{n}({argument})"
+            for n, name in enumerate(joined)
         )
         register(self.engine, texts)
+        for module in self.engine.modules():
+            if module.startswith("join/"):
+                self.engine.set_attribute(module, "placement", placement)
 
-    def _publish(self, symbols: npt.NDArray[np.int32], instant_ms: int) -> None:
+    def _publish(self, name: str, symbols: npt.NDArray[np.int32], instant_ms: int) -> None:
         n = len(symbols)
-        ids = np.arange(self._articles, self._articles + n)
-        self._articles += n
+        ids = np.arange(self._articles[name], self._articles[name] + n)
+        self._articles[name] += n
         columns = (Column(INTEGER, symbols), Column(INTEGER, ids.astype(np.int32)))
-        self._ingest("articles", INTEGER, columns, ids, instant_ms)
+        self._ingest(name, INTEGER, columns, ids, instant_ms)
 
     def _ingest(
         self, name: str, type_: Type, columns: tuple[Column, Column], numbers: Ints, instant_ms: int
@@ -145,7 +174,8 @@ class Plan:
     def update(self, number: int, stocks: Batch) -> list[pa.Table]:
         """Quotes come, by which those of the update before are seen; the answers of all queries to them."""
         offsets = np.arange(number * len(stocks), (number + 1) * len(stocks))
-        self._publish(np.full(1, -1, np.int32), number)
+        for name in ("articles", "rare"):
+            self._publish(name, np.full(1, -1, np.int32), number)
         symbol, price = stocks.columns[:2]
         self._ingest("stocks", DOUBLE, (symbol, price), offsets, number)
         view = self.engine.view()
@@ -157,36 +187,43 @@ class Plan:
         return sum(one.meter.rows for one in self._functions)
 
 
-ARGUMENTS = {"cacq": "s.price", "pull_up": "CASE WHEN a.id >= 0 THEN s.price END"}
+PLANS = {
+    "cacq": ("eddy", "s.price"),
+    "push_down": ("push-down", "s.price"),
+    "pull_up": ("pull-up", "s.price"),
+    "per_tuple": ("push-down", "CASE WHEN a.id >= 0 THEN s.price END"),
+}
+"""The placement of the join, and the argument of functions."""
+
+LABELS = {"cacq": "CACQ", "push_down": "push-down", "pull_up": "pull-up", "per_tuple": "pull-up per tuple"}
 
 
 def compared(
-    options: argparse.Namespace, symbols: npt.NDArray[np.int32], rng: np.random.Generator
+    options: argparse.Namespace, articles: Articles, rng: np.random.Generator
 ) -> tuple[dict[str, float], dict[str, float]]:
     """(ms an update, calls for each quote and query) by plan. Raises RuntimeError where answers differ."""
     turns = rng.integers(TURNS_MIN, TURNS_MAX, options.queries)
     lows = 100 * rng.random(options.queries)
-    plans = {
-        name: Plan(turns, lows, symbols, options.quotes, argument) for name, argument in ARGUMENTS.items()
-    }
+    plans = {name: Plan(turns, lows, articles, options.quotes, name) for name in PLANS}
     spent: dict[str, list[float]] = {name: [] for name in plans}
     before: dict[str, int] = {}
-    for number in range(1, options.updates + 3):  # the first two bring what is not yet seen
+    for number in range(1, options.updates + WARM_UP + 1):
         stocks = quotes(rng, options.quotes)
         found = {}
-        if number == 3:
+        if number == WARM_UP + 1:
             before = {name: plan.calls for name, plan in plans.items()}
         for name in rng.permutation(list(plans)).tolist():
-            began = time.perf_counter()
+            began = time.thread_time()
             found[name] = plans[name].update(number, stocks)
-            spent[name].append(time.perf_counter() - began)
-        for mine, theirs in zip(found["cacq"], found["pull_up"], strict=True):
-            order = [(name, "ascending") for name in mine.column_names]
-            if mine.sort_by(order) != theirs.sort_by(order):
-                raise RuntimeError("the plans have not the same answers")
+            spent[name].append(time.thread_time() - began)
+        for name in plans:
+            for mine, theirs in zip(found["cacq"], found[name], strict=True):
+                order = [(column, "ascending") for column in mine.column_names]
+                if mine.sort_by(order) != theirs.sort_by(order):
+                    raise RuntimeError("the plans have not the same answers")
     calls = options.updates * options.quotes * options.queries
     return (
-        {name: 1e3 * median(times[2:]) for name, times in spent.items()},
+        {name: 1e3 * median(times[WARM_UP:]) for name, times in spent.items()},
         {name: (plan.calls - before[name]) / calls for name, plan in plans.items()},
     )
 
@@ -195,24 +232,27 @@ def run(options: argparse.Namespace) -> Report:
     """Before and after the join; then the order."""
     rng = np.random.default_rng(options.seed)
     figures: dict[str, Figure] = {}
-    points: dict[str, list[float]] = {plan: [] for plan in ARGUMENTS}
+    points: dict[str, list[float]] = {plan: [] for plan in PLANS}
     every = np.arange(SYMBOLS, dtype=np.int32)
-    for number in (*options.articles, 0):
-        label = f"a{number}" if number else "sparse"
-        symbols = np.repeat(every, number) if number else every[::SPARSE]
-        spent, calls = compared(options, symbols, rng)
+    worlds = {f"a{number}": Articles(np.repeat(every, number)) for number in options.articles}
+    worlds["sparse"] = Articles(every[::SPARSE])
+    worlds["mixed"] = Articles(every, every[::SPARSE])
+    for label, articles in worlds.items():
+        spent, calls = compared(options, articles, rng)
         for plan, each in spent.items():
             figures[f"ms_per_update.{plan}.{label}"] = each
             figures[f"calls_per_quote.{plan}.{label}"] = calls[plan]
-            if number:
+            if label.startswith("a"):
                 points[plan].append(each)
-        figures[f"ratio_to_pull_up.{label}"] = spent["pull_up"] / spent["cacq"]
-        print(f"{label}: CACQ {spent['cacq']:.2f} ms, pull-up {spent['pull_up']:.2f} ms", file=sys.stderr)
+            if plan != "cacq":
+                figures[f"ratio_to_{plan}.{label}"] = each / spent["cacq"]
+        print(
+            f"{label}: " + ", ".join(f"{LABELS[p]} {ms:.2f} ms" for p, ms in spent.items()), file=sys.stderr
+        )
     batches = [quotes(rng) for _ in range(8)]
     for name, policy in SYSTEMS.items():
         figures[f"order_ns_per_row.{name}"] = order(policy, batches, options.batches)
-    labels = {"cacq": "CACQ", "pull_up": "pull-up"}
-    curves = [Series(labels[plan], options.articles, line) for plan, line in points.items()]
+    curves = [Series(LABELS[plan], options.articles, line) for plan, line in points.items()]
     return Report(figures, Plot("articles a stock", "ms an update", curves, log=True))
 
 

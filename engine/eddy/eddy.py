@@ -183,6 +183,11 @@ class Eddy:
         totals.errors += visit.errors
         self.visits += 1
 
+    def passed(self, name: str) -> float | None:
+        """Which share of the rows given a module let pass; None: it was not visited yet."""
+        totals = self._totals.get(name)
+        return None if totals is None else 1.0 - totals.killed / totals.given
+
     def forget(self, name: str) -> None:
         """A module is gone."""
         self._totals.pop(name, None)

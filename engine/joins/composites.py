@@ -11,6 +11,7 @@ amortised.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,11 +57,17 @@ class Composites:
     """
 
     def __init__(
-        self, inputs: int, most: int = Limits().composites_max, capacities: Capacities = USUAL
+        self,
+        inputs: int,
+        most: int = Limits().composites_max,
+        capacities: Capacities = USUAL,
+        told: Callable[[Int32Array, Int64Array], None] = lambda *_: None,
     ) -> None:
+        """told: of those that are written, int32[n, inputs], less origin, int64[inputs]."""
         self.wanted, self.refused = True, False
         self.most = most
         self.found = 0
+        self._told = told
         self._chunk = capacities.first(CHUNK)
         self._inputs = inputs
         self._pool = ArrayPool(POOLED_MAX)
@@ -115,6 +122,7 @@ class Composites:
     def wrote(self, chunk: CompositeChunk, count: int, end: Int64Array) -> None:
         """Note that the chunk has ``count`` composites now. end: every part is below it."""
         self.found += count - chunk.count
+        self._told(chunk.parts[chunk.count : count], chunk.origin)
         self._count += count - chunk.count
         chunk.count = count
         chunk.end = end

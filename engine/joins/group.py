@@ -35,6 +35,7 @@ from engine.joins.edge_indexes import EdgeIndexes
 from engine.joins.estimated_order import JoinSizes, estimated_order
 from engine.joins.key_index import KeyIndex, KeyIndexes
 from engine.joins.lineage import AddedMarks, JoinLineage
+from engine.joins.placing import JoinPlacing
 from engine.joins.probe_orders import ProbeOrders
 from engine.joins.query_marks import Wants
 from engine.joins.shape import Shape
@@ -48,6 +49,8 @@ from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Usage
+from engine.stems.postponing import ABOUT as ABOUT_PLACEMENT
+from engine.stems.postponing import PLACEMENTS
 from engine.stems.rows import Rows
 from engine.windows.clauses import Window
 
@@ -78,7 +81,7 @@ class JoinGroup:
         self._indexes = EdgeIndexes(shape, indexes)
         self._needed = NeededReaches([source in timeless for source in shape.inputs])
         self._orders = ProbeOrders(shape, policy)
-        self._composites = Composites(n, composites_max, capacities)
+        self._composites = Composites(n, composites_max, capacities, self._orders.placing.found)
         self._lineage = JoinLineage(n, capacities)
         self._kept: tuple[Reach, ...] | None = None
         """What the composites that are kept were found for; None: none are."""
@@ -110,6 +113,11 @@ class JoinGroup:
         """Whether composites were too many to keep."""
         return self._composites.refused
 
+    @property
+    def placing(self) -> JoinPlacing:
+        """Where conditions that call users' functions stand; may be set between steps."""
+        return self._orders.placing
+
     # --- windows ----------------------------------------------------------------------------------
 
     def hold(self, windows: Sequence[Window], wants: Wants | None = None) -> None:
@@ -131,6 +139,7 @@ class JoinGroup:
 
     def _change(self, windows: Sequence[Window], by: int) -> None:
         self._orders.queries += by
+        self._orders.placing.queries = self._orders.queries
         self._needed.count(windows, by)
         self._composites.refused = False
 
@@ -146,6 +155,7 @@ class JoinGroup:
         seen = np.maximum(self._end, bases)  # what went unseen never comes
         self._end = np.array([ends[source] for source in self.shape.inputs], np.int64)
         marked = self._lineage.advance(inputs, self._end)
+        self._orders.placing.rows_wanted = self._lineage.wanted
         self._indexes.take_in(inputs, marked.starts, self._end, self._lineage)  # build
         if marked.anew:
             self._let_go()
@@ -160,7 +170,8 @@ class JoinGroup:
             return
         if now_ms is None:  # nothing is visible, so nothing is missing
             self._let_go()
-            self._kept, self._floor, self._end = needed, bases, bases.copy()
+            self._keep(needed)
+            self._floor, self._end = bases, bases.copy()
             return
         before = np.maximum(self._floor, bases)
         self._floor = self._floors(inputs, needed, now_ms)
@@ -172,7 +183,7 @@ class JoinGroup:
         if not fits:
             self._refuse()
             return
-        self._kept = needed
+        self._keep(needed)
         composites.drop_below(self._floor)
 
     def drop_below(self, source: SourceName, base: int) -> None:
@@ -196,7 +207,11 @@ class JoinGroup:
 
     def _let_go(self) -> None:
         self._composites.clear()
-        self._kept = None
+        self._keep(None)
+
+    def _keep(self, reaches: tuple[Reach, ...] | None) -> None:
+        self._kept = reaches
+        self._orders.placing.finds = reaches is not None
 
     def _floors(self, inputs: Sequence[Rows], needed: Sequence[Reach], now_ms: int) -> Int64Array:
         floors = [
@@ -352,6 +367,7 @@ class JoinGroup:
             Attribute(
                 "policy", orders.policy, f"the order in which inputs are probed: {ABOUT}", tuple(POLICIES)
             ),
+            Attribute("placement", orders.placing.placement, ABOUT_PLACEMENT, PLACEMENTS),
             Attribute(
                 "composites_max",
                 composites.most,
@@ -383,6 +399,8 @@ class JoinGroup:
         match name:
             case "policy":
                 self._orders.set_policy(str(value))
+            case "placement":
+                self._orders.placing.placement = str(value)
             case "composites":
                 self._composites.want(keeps=value == "on")
             case "composites_max" if isinstance(value, int):

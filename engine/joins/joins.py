@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from engine.joins.bounds import Reach
@@ -13,12 +14,14 @@ from engine.joins.key_index import KeyIndexes
 from engine.joins.query_marks import Wants
 from engine.joins.shape import Shape, shape_of, wanted_slots, windows_of
 from engine.joins.view import JoinView
+from engine.joins.waiting_conditions import PostponingSource, WaitingConditions
 from engine.language.query import Query
 from engine.model.batch import Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.limits import Limits
 from engine.model.source import SourceName
 from engine.model.usage import Stopwatch
+from engine.operators.chain import leading_joins
 from engine.stems.match_place import Place
 from engine.stems.rows import Rows
 
@@ -63,8 +66,11 @@ class Joins:
         watch: Stopwatch | None = None,
         failed: Callable[[Iterable[str], Exception], None] = lambda *_: None,
         capacities: Capacities = USUAL,
+        waiting: Mapping[SourceName, PostponingSource] = MappingProxyType({}),
     ) -> None:
-        """failed: told of a defect, with the queries that share a join in whose work it is."""
+        """failed: told of a defect, with the queries that share a join in whose work it is. waiting: streams
+        whose rows may wait for partners.
+        """
         self._failed = failed
         self._capacities = capacities
         self._watch = watch or Stopwatch()
@@ -77,6 +83,7 @@ class Joins:
         self._widths = dict(widths)
         self._timeless = frozenset(timeless)
         self._composites_max = composites_max
+        self._postponed = WaitingConditions(waiting)
         self._view: JoinViews | None = None
 
     def __len__(self) -> int:
@@ -126,8 +133,16 @@ class Joins:
             self._view = None
         return shape is not None
 
+    def postpone(self, query_id: str, query: Query, *, waits: bool) -> None:
+        """A query that came asks for nothing but its answer, when it is asked for, or for more than that."""
+        self._postponed.release(query_id)
+        shape = self.shapes.get(query_id)
+        if waits and shape is not None and shape in self.groups and leading_joins(query)[0].kind == "inner":
+            self._postponed.hold(query_id, self.groups[shape], self._wants[query_id])
+
     def remove(self, query_id: str, query: Query) -> None:
         """Remove a query; a group without queries goes with it."""
+        self._postponed.release(query_id)
         shape, wants = self.shapes.pop(query_id, None), self._wants.pop(query_id, None)
         group = None if shape is None else self.groups.get(shape)
         if shape is None or group is None:
@@ -156,8 +171,11 @@ class Joins:
         """After a step or when queries came: rows below ``ends`` are visible at NOW."""
         self._view = None
         for shape, group in list(self.groups.items()):
-            with self._watch.on(group.usage), self._work_of(shape):
-                group.advance(rows, ends, now_ms)
+            with self._work_of(shape):
+                self._postponed.look_out(group)
+                with group.placing.measured(group.usage), self._watch.on(group.usage):
+                    group.advance(rows, ends, now_ms)
+                self._postponed.meet(group)
 
     def drop_below(self, source: SourceName, base: int) -> None:
         """Rows of a source are gone."""
@@ -172,6 +190,7 @@ class Joins:
         for shape, group in list(self.groups.items()):
             if source in shape.inputs:
                 with self._work_of(shape):
+                    self._postponed.settle(shape)
                     group.forget()
 
     def view(self) -> JoinViews:
@@ -197,6 +216,12 @@ class Joins:
             if group is not None:
                 with suppress(Exception):  # its indexes stay behind, at worst
                     group.close()
+
+    def _check(self, rows: Mapping[SourceName, Rows]) -> None:
+        """rows: as at the last step."""
+        for group in self:
+            group._check(rows)
+        self._postponed._check(self)
 
     @property
     def nbytes(self) -> int:

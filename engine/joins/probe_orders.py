@@ -14,6 +14,7 @@ import numpy as np
 from engine.eddy.choices import POLICIES
 from engine.eddy.policies import RoutingPolicy, Visit
 from engine.eddy.statistics import ModuleStatistics
+from engine.joins.placing import JoinPlacing
 from engine.joins.shape import Shape, edges_to
 from engine.joins.steps import JoinStep
 from engine.kernels import joins
@@ -32,6 +33,7 @@ class Probe:
 class ProbeOrders:
     """``queries``: how many share the join. ``counted``: int64[3], look-ups, partners found, probes that the
     bound of a window ended. ``saved``: look-ups that the queries would have made apart from each other.
+    ``placing``: where conditions that call users' functions stand.
     """
 
     def __init__(self, shape: Shape, policy: str) -> None:
@@ -41,6 +43,7 @@ class ProbeOrders:
         self.queries = 0
         self.counted = np.zeros(3, np.int64)
         self.saved = 0
+        self.placing = JoinPlacing()
         self._visits = np.zeros(n, np.int64)
         self._work = np.zeros((n, 2), np.int64)
         self.set_policy(policy)

@@ -113,6 +113,16 @@ def write(at: Int64Array, rows: int, word: int, first: int, bits: Words, mask: n
 
 
 @kernel
+def end(at: Int64Array, used: Int64Array, rows: int, word: int, places: Int64Array, ended: Words) -> None:
+    """Rows at places[i] of a word, as far as their chunks have it, lose the bits of ended[i]."""
+    for i in range(places.shape[0]):
+        chunk = places[i] // rows
+        if word < used[chunk]:
+            row = places[i] - chunk * rows
+            column_at(at[chunk], rows, word, row, row + 1)[0] &= ~ended[i]
+
+
+@kernel
 def zero(address: int, rows: int, words: int, last_word: int, first: int, last: int) -> None:
     """Rows first .. last-1 of words ``words`` .. last_word-1 of a chunk become zeros."""
     for word in range(words, last_word):

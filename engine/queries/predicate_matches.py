@@ -44,7 +44,7 @@ class PredicateMatches:
             for name, (slot, _) in one.places():
                 slots.setdefault(name, []).append(slot)
         for name, mine in slots.items():
-            self._sources[name].rows.owed.catch_up(mine)
+            self._sources[name].matches.need(mine)
 
     def erring(self, standing: Mapping[str, StandingQuery]) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Queries whose predicates met errors, and how many each."""

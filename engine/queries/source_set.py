@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from engine.eddy.eddy import Timer
 from engine.joins.joins import Joins, JoinViews
 from engine.joins.key_index import KeyIndexes
+from engine.joins.waiting_conditions import PostponingSource
 from engine.model.attributes import Attribute
 from engine.model.capacities import Capacities
 from engine.model.defects import Defects
@@ -88,6 +89,11 @@ class SourceSet:
             shared.watch,
             shared.defects.note,
             shared.capacities,
+            {
+                source.stream.name: PostponingSource(source.queries.postponing, source.rows.owed.postponed)
+                for source in sources
+                if not source.stream.is_table
+            },
         )
         self.promising = SetGroups(self.sources, shared.limits, shared.numbers, shared.defects)
         self._view: SetView | None = None
@@ -120,6 +126,7 @@ class SourceSet:
             if kept.keeps_matches:
                 with self._shared.defects.of(kept.query_id):
                     is_shared |= self.joins.add(kept.query_id, one.like, kept.slots)
+                    self.joins.postpone(kept.query_id, one.like, waits=kept.is_only_asked)
         if apply and is_shared:
             self._advance_joins()
         if apply:
@@ -192,6 +199,8 @@ class SourceSet:
         elif before.keeps_matches and not after.keeps_matches:
             self.joins.remove(before.query_id, coming.query)
         (after,) = self._put([after], [coming])
+        if after.keeps_matches:
+            self.joins.postpone(after.query_id, coming.query, waits=after.is_only_asked)
         self._prefer([after])
         return after
 
@@ -323,8 +332,7 @@ class SourceSet:
 
     def _check(self) -> None:
         seen = {name: source.rows for name, source in self.now.seen().sources.items()}
-        for group in self.joins:
-            group._check(seen)
+        self.joins._check(seen)
         self.eager._check()
         self.promising._check()
         assert self.modes.paused == {name for name, query in self.standing.items() if query.paused}

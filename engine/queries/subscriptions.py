@@ -244,7 +244,7 @@ class Subscriptions:
         if standing.query_id in self.graphs.nurseries.apart:
             return
         for name, (slot, _) in standing.places():
-            self._sources[name].rows.owed.catch_up([slot])
+            self._sources[name].matches.need([slot])
         self.preferences.put(standing)
         if not standing.prefers:
             self.graphs.put(standing, subscriber)

@@ -109,6 +109,7 @@ def bring_back(step: Backfill, stem: DataStem, queries: QueryStem) -> int:
     O(rows * words + candidates), and the same for the rows of one segment, which is cut.
     """
     stem.owed.catch_up_all()
+    stem.owed.postponed.settle()
     rows = stem.rows()
     boundary = rows.first_at_or_after(step.until_ms)
     kept = rows.rows_before(step.complete_from_ms)

@@ -216,7 +216,7 @@ class Source:
                 with self._watch.on(self.monitor.usage):
                     whole = entering.places is None
                     self.monitor.enter(entering.batches if whole else (entering.batch(),))
-            with self._watch.on(self.rows.usage):
+            with self._watch.on(self.rows.usage), self.rows.owed.postponed.open():
                 self.rows.enter(entering)
         if len(self.pending) > self.limits.pending_rows_max:
             hint = "a partition is not read or a timestamp runs ahead; see NOW of the stream's partitions"
@@ -416,6 +416,7 @@ class Source:
             self.promises._check()
         self.pending._check()
         self.rows._check()
+        self.rows.owed.postponed._check()
         self.queries._check()
         now_ms = self.clock.now_ms
         rows = self.rows.rows()

@@ -12,7 +12,7 @@ from engine.stems.data_stem import DataStem
 from engine.stems.factors import Factors
 from engine.stems.match_place import Place, place_at
 from engine.stems.new_queries import NewQueries
-from engine.stems.query_stem import QueryStem
+from engine.stems.query_stem import Added, QueryStem
 from engine.stems.table_stem import TableStem
 from engine.store.matches.cohorts import SELECTIVE
 from engine.store.matches.segment_bits import Matrix
@@ -40,8 +40,7 @@ class SourceMatches:
         """Keep the matches of these, whoever else asked for the same. apply: to the rows that are there, of
         sealed segments later (:meth:`catch_up_some`); without it they are about to come.
         """
-        added = self._queries.add(predicates)
-        self._outdate()
+        added = self._add(predicates)
         if apply and len(self._rows) and added.fresh:
             self._rows.owed.backfill(added.fresh)
             if isinstance(self._rows, TableStem):
@@ -56,11 +55,23 @@ class SourceMatches:
         """The places of predicates whose query is still to come: as :meth:`keep`, but their matches among the
         rows that are there are made by :meth:`catch_up_slice` alone. To be released.
         """
-        added = self._queries.add(predicates)
-        self._outdate()
+        added = self._add(predicates)
         if len(self._rows) and added.fresh:
             self._rows.come_ahead(added.fresh)
         return self._places(added.slots)
+
+    def _add(self, predicates: Sequence[Expression | Factors]) -> Added:
+        """Put predicates in; what rows that are there lack of those that stood is made."""
+        added = self._queries.add(predicates)
+        if self._rows.owed.postponed:
+            self._rows.owed.postponed.settle(added.slots)
+        self._outdate()
+        return added
+
+    def need(self, slots: Collection[int]) -> None:
+        """Somebody goes by all matches of these slots: what is owed of them is made, none is postponed."""
+        self._rows.owed.catch_up(slots)
+        self._rows.owed.postponed.pin(slots)
 
     def _places(self, slots: Iterable[int]) -> list[Place]:
         return [place_at(slot, int(self._queries.slots.generations[slot])) for slot in slots]

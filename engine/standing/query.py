@@ -148,6 +148,13 @@ class StandingQuery:
     def keeps_answer(self) -> bool:
         return self.maintenance == "eager" and not self.paused
 
+    @property
+    def is_only_asked(self) -> bool:
+        """Whether its answer is worked out when it is asked for, from matches that are kept, and its text has
+        nobody told of changes.
+        """
+        return self.maintenance == "lazy" and self.keeps_matches and not self.template.emits
+
     def places(self) -> Iterator[tuple[SourceName, tuple[int, int]]]:
         """The source and the (slot, generation) of each predicate whose matches are kept."""
         if len(self.sources) == 1:

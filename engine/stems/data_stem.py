@@ -115,7 +115,11 @@ class DataStem:
         written = tail.write(rows, start, stop)
         first = tail.first + tail.count
         with self.owed.counting(self.owed.ahead.pieces, first, first + len(written)):
-            pairs = self._queries.match(written, tail.bits, tail.count)
+            later = self.owed.postponed.later()
+            modules = [module for each in later for module in each.modules]
+            pairs = self._queries.match(written, tail.bits, tail.count, modules)
+            for each in later:
+                self.owed.postponed.note(tail, len(written), each)
         tail.take(len(written), pairs)
         return stop
 
@@ -222,6 +226,7 @@ class DataStem:
         if base <= self.base:
             return
         self._segments.base = base
+        self.owed.postponed.drop_below(base)
         self._segments.sealed = [part for part in self._segments.sealed if part.end > base]
         self._segments.seen = None
 
@@ -229,6 +234,7 @@ class DataStem:
         """All rows are gone, and their strings."""
         self._strings.clear()
         self.owed.ahead.lose()
+        self.owed.postponed.clear()
         self._segments.base = self.end
         self._segments.sealed = []
         self._segments.tail = self._new_tail(self.base)

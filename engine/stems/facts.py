@@ -32,6 +32,8 @@ def facts_of(stem: QueryStem, slot: int, residuals: Iterable[ResidualPredicate])
         "estimated_share": float(f"{choice.share[0]:.3g}"),
         "residual_modules": [module.name for module in residuals],
     }
+    if functions := stem.postponing.facts(slot):
+        facts["functions"] = functions
     if place != SELECTIVE:
         facts["word"], facts["bit"] = place >> 6, place & 63
         facts["grouped_filters"] = stem.placement.dense.facts(place, stem.schema)

@@ -4,17 +4,22 @@ later, as far as nobody needs them at once.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
-from engine.model.batch import Batch
+from engine.kernels.bitmaps import Words
+from engine.model.batch import Batch, Int32Array, Int64Array
 from engine.model.source import Schema
 from engine.stems.ahead import Ahead, MatchesInSlices
 from engine.stems.new_queries import NewMatches, NewQueries
+from engine.stems.postponed import PostponedMatches
+from engine.stems.postponing import Postponing
 from engine.stems.predicate_slots import PredicateSlots
+from engine.stems.residual import ResidualPredicate
 from engine.stems.rows import Rows
 from engine.stems.segment import SegmentView, Tail
 from engine.store.matches.cohorts import Cohorts
@@ -37,7 +42,21 @@ class RowMatcher(Protocol):
     @property
     def cohorts(self) -> Cohorts: ...
 
-    def match(self, rows: Batch, out: BitTarget, start: int) -> RowSlots: ...
+    @property
+    def postponing(self) -> Postponing: ...
+
+    def match(
+        self, rows: Batch, out: BitTarget, start: int, later: Collection[ResidualPredicate] = ()
+    ) -> RowSlots: ...
+
+    def meet_later(
+        self,
+        rows: Batch,
+        wanted: Words,
+        places: Int32Array,
+        words: Int64Array,
+        modules: Sequence[ResidualPredicate],
+    ) -> tuple[Words, Collection[int]]: ...
 
     def revise(self, oldest_epoch: int) -> None: ...
 
@@ -65,13 +84,25 @@ class Segments:
         """All, as they stand."""
         return (*self.sealed, self.tail.part()) if self.tail.count else tuple(self.sealed)
 
+    def part_of(self, first: int) -> SegmentView | None:
+        """The segment whose first row has this ordinal; None: it went. O(log segments)."""
+        if first == self.tail.first:
+            return self.tail.part()
+        number = bisect_left(self.sealed, first, key=_first_of)
+        found = self.sealed[number] if number < len(self.sealed) else None
+        return found if found is not None and found.first == first else None
+
     def gone(self, part: SegmentView) -> int:
         """How many rows of a part are below base: they match nothing."""
         return min(part.n, max(0, self.base - part.first))
 
 
+def _first_of(part: SegmentView) -> int:
+    return part.first
+
+
 class OwedMatches:
-    """One owner, as the engine."""
+    """One owner, as the engine. postponed: those that rows are owed until they have a partner in a join."""
 
     def __init__(self, schema: Schema, queries: RowMatcher, segments: Segments) -> None:
         self._schema = schema
@@ -81,6 +112,12 @@ class OwedMatches:
         self.ahead = Ahead()
         """Slots whose queries are still to come."""
         self._in_slices: MatchesInSlices | None = None
+        self.postponed = PostponedMatches(
+            schema,
+            queries.postponing,
+            queries.meet_later,
+            lambda first: (segments.part_of(first), segments.base),
+        )
 
     @contextmanager
     def counting(self, slots: Collection[int], first: int, stop: int) -> Iterator[None]:

@@ -26,10 +26,12 @@ import numpy as np
 
 from engine.domains.batch_keys import BatchKeys
 from engine.eddy.eddy import Eddy, Timer
+from engine.eddy.flight import Flight
 from engine.eddy.statistics import ModuleStatistics
+from engine.kernels.bitmaps import Words
 from engine.model import expressions as ex
 from engine.model.attributes import Attribute
-from engine.model.batch import Batch
+from engine.model.batch import Batch, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 from engine.model.source import MADE, Schema
 from engine.model.usage import Stopwatch, Usage
@@ -37,14 +39,16 @@ from engine.stems.factors import Factors, factors
 from engine.stems.facts import facts_of
 from engine.stems.new_queries import NewQueries
 from engine.stems.placement import Placement
+from engine.stems.postponing import Postponing
 from engine.stems.predicate_domains import PredicateDomains
 from engine.stems.predicate_slots import PredicateSlots
 from engine.stems.region_store import Intervals, RegionStore, Row
+from engine.stems.residual import ResidualPredicate
 from engine.stems.residual_set import ResidualSet
 from engine.stems.routing import Routing
 from engine.stems.shared_predicates import SharedPredicates
 from engine.store.matches.cohorts import SELECTIVE, Cohorts
-from engine.store.matches.row_slots import RowSlots
+from engine.store.matches.row_slots import NO_PAIRS, RowSlots
 from engine.store.matches.segment_bits import BitTarget
 
 
@@ -79,6 +83,7 @@ class QueryStem:
         self._routing = Routing(schema, self.store, dense, selective, self.residuals)
         self._routing.eddy.timer = timer
         self._shared = SharedPredicates(capacities)
+        self.postponing = Postponing(self.slots, self.residuals, self.eddy)
 
     @property
     def eddy(self) -> Eddy:
@@ -177,26 +182,54 @@ class QueryStem:
     def _take_out(self, slot: int) -> None:
         self.placement.drop(slot)
         self.store.drop(slot)
-        if not self.residuals.drop(slot, self.eddy.forget):
+        if not self.residuals.drop(slot, self._gone):
             self._shared.drop(slot)
+        self.postponing.forget(slot)
         self.slots.free(slot)
         self.domains.sweep(self.slots)
 
+    def _gone(self, module: str) -> None:
+        """Nobody shares a residual any more."""
+        self.eddy.forget(module)
+        self.postponing.gone(module)
+
     # --- probe ------------------------------------------------------------------------------------
 
-    def match(self, rows: Batch, out: BitTarget, start: int) -> RowSlots:
+    def match(
+        self, rows: Batch, out: BitTarget, start: int, later: Collection[ResidualPredicate] = ()
+    ) -> RowSlots:
         """Match new rows (at most MATCHED_ROWS_MAX) with all queries.
 
         Writes the dense cohort's bits of rows start .. start+n of out, and returns the selective one's pairs.
-        Rows whose predicate ends as an error are counted.
+        Rows whose predicate ends as an error are counted. later: residuals that are not looked at yet.
         """
         with self._watch.on(self.usage):
             self.domains.sample.observe(rows)
             batch = BatchKeys(rows, self.domains.by_index)
-            pairs, errors = self._routing.match(rows, batch, self.cohorts.place, out, start)
+            pairs, errors = self._routing.match(rows, batch, self.cohorts.place, out, start, later)
             self.slots.count_errors(errors)
         self.usage.rows_in += len(rows)
         return pairs
+
+    def meet_later(
+        self,
+        rows: Batch,
+        wanted: Words,
+        places: Int32Array,
+        words: Int64Array,
+        modules: Sequence[ResidualPredicate],
+    ) -> tuple[Words, Collection[int]]:
+        """Rows meet residuals that they did not meet when they came. wanted: uint64[words, rows], their bits.
+
+        Returns the bits that are left, and the slots of those whose predicate ends as an error, which are
+        counted.
+        """
+        with self._watch.on(self.usage):
+            flight = Flight(rows, wanted, NO_PAIRS, places, words)
+            self.eddy.route(flight, modules)
+            errors = flight.settle_errors()
+            self.slots.count_errors(errors)
+        return flight.wanted, errors.keys()
 
     def probe(self, slots: Collection[int], cohorts: Cohorts) -> NewQueries:
         """The queries of those of these slots that stand, to be applied to rows that are there. cohorts: of

@@ -62,6 +62,19 @@ class ResidualPredicate:
         return self._nodes_work + _calls_work(self._users)
 
     @property
+    def users(self) -> tuple[UserFunction, ...]:
+        """The users' functions that it calls."""
+        return self._users
+
+    @property
+    def measured_ns(self) -> float | None:
+        """What the calls of users' functions for a row took lately; None: there are none, or none was
+        measured.
+        """
+        costs = [one.meter.cost_ns for one in self._users]
+        return None if not costs or None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
     def expected_ns(self) -> float | None:
         """As :meth:`work` where it calls users' functions, which others may have called."""
         if not self._users:

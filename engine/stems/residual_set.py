@@ -18,6 +18,8 @@ class ResidualSet:
 
     def __init__(self) -> None:
         self.modules: dict[ex.Expression, ResidualPredicate] = {}
+        self.calling: dict[str, ResidualPredicate] = {}
+        """Those of them that call users' functions, by name."""
         self._of: dict[int, tuple[ResidualPredicate, ...]] = {}
         self._slot_of: dict[ex.Expression, int] = {}
         self._whole: dict[int, ex.Expression] = {}
@@ -49,6 +51,8 @@ class ResidualSet:
                 self._names += 1
                 module = ResidualPredicate(_name(self._names, residual), residual)
                 self.modules[residual] = module
+                if module.users:
+                    self.calling[module.name] = module
             modules.append(module)
         self._of[slot] = tuple(modules)
 
@@ -68,6 +72,7 @@ class ResidualSet:
             module.drop(slot)
             if not module.dense and not module.selective and module.predicate in self.modules:
                 del self.modules[module.predicate]
+                self.calling.pop(module.name, None)
                 gone(module.name)
         return True
 
@@ -88,6 +93,7 @@ class ResidualSet:
             for module in modules:
                 assert (slot in module.dense) == (slot in dense)
                 assert (slot in module.selective) == (slot not in dense)
+        assert self.calling == {one.name: one for one in self.modules.values() if one.users}
         for predicate, module in self.modules.items():
             assert module.predicate == predicate
             assert module.dense | module.selective

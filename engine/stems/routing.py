@@ -7,7 +7,7 @@ modules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -62,9 +62,19 @@ class Routing:
         self._fused_ns = 0.0
 
     def match(
-        self, rows: Batch, keys: BatchKeys, places: Int32Array, out: BitTarget, start: int
+        self,
+        rows: Batch,
+        keys: BatchKeys,
+        places: Int32Array,
+        out: BitTarget,
+        start: int,
+        later: Collection[ResidualPredicate] = (),
     ) -> tuple[RowSlots, dict[int, int]]:
-        """(pairs, errors by slot); the dense cohort's bits are written to rows start .. start+n of out."""
+        """(pairs, errors by slot); the dense cohort's bits are written to rows start .. start+n of out.
+
+        later: residuals that are left out, unless another one errs for a query that shares it: FALSE
+        outweighs an error.
+        """
         eddy, dense = self.eddy, self._dense
         split = eddy.fusing.splits(len(rows), dense.words, dense.cost.attributes)
         pairs = self._selective.match(keys)
@@ -73,18 +83,18 @@ class Routing:
         if split:
             self._refresh()
             flight = self._split.take_off(rows, keys, pairs, places)
-            work = eddy.route(flight, [*self._split.modules, *self._residuals.needed(pairs)])
+            work = eddy.route(flight, [*self._split.modules, *self._needed(pairs, later)])
             work += CALLS_WORK * len(self._split.modules)
-            errors, pairs = self._land(flight, out, start)
+            errors, pairs = self._land(flight, out, start, later)
         else:
             dense.apply(keys, out, start)
             work = self._count_fused(len(rows), began)
             if len(self._residuals):
-                modules = self._residuals.needed(pairs)
-                words = words_of(modules, places)
+                modules = self._needed(pairs, later)
+                words = words_of([*modules, *later], places)
                 flight = Flight(rows, out.words_at(words, start, len(rows)), pairs, places, words)
                 work += eddy.route(flight, modules)
-                errors, pairs = self._land(flight, out, start)
+                errors, pairs = self._land(flight, out, start, later)
         if dense.count:
             cost = work if eddy.timer is None else float(eddy.timer() - began)
             eddy.fusing.observe(split, len(rows), cost)
@@ -93,7 +103,15 @@ class Routing:
             self._batches += 1
         return pairs, errors
 
-    def _land(self, flight: Flight, out: BitTarget, start: int) -> tuple[dict[int, int], RowSlots]:
+    def _needed(self, pairs: RowSlots, later: Collection[ResidualPredicate]) -> list[ResidualPredicate]:
+        modules = self._residuals.needed(pairs)
+        return [module for module in modules if module not in later] if later else modules
+
+    def _land(
+        self, flight: Flight, out: BitTarget, start: int, later: Collection[ResidualPredicate]
+    ) -> tuple[dict[int, int], RowSlots]:
+        if later and flight.erring:
+            self.eddy.route(flight, [one for one in later if not one.dense.isdisjoint(flight.erring)])
         errors = flight.settle_errors()
         out.put_words(flight.words, start, flight.wanted)
         return errors, flight.surviving()

@@ -10,7 +10,6 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -25,6 +24,7 @@ from engine.model.step import Step
 from engine.reference import Reference
 from tests.capacities import small_engine
 from tests.differential.agreement import EngineSubject, assert_same_answers, told
+from tests.differential.joined_windows import compare
 from tests.memory_state import MemoryState
 from tests.sql_strategies import Writer
 from tests.strategies import examples
@@ -138,23 +138,3 @@ def test_hundreds_of_queries_over_thousands_of_rows(seed: int) -> None:
     compare(engine, queries, {name: pa.concat_tables(held) for name, held in tables.items()})
     (facts,) = [values for module, values in engine.stats().items() if module.startswith("join/")]
     assert 0 < facts["rows_wanted"] <= facts["rows_seen"]
-
-
-def compare(engine: Engine, queries: dict[str, str], tables: dict[str, pa.Table]) -> None:
-    """Some answers against DuckDB over what the windows hold."""
-    view = engine.view()
-    with duckdb.connect() as database:
-        database.execute("SET threads = 1")
-        for query_id in list(queries)[:: max(1, len(queries) // 15)]:
-            answer, text = view.snapshot(query_id), queries[query_id]
-            now = answer.now_ms
-            for name, table in tables.items():
-                seen = table.slice(0, now + 1)
-                kept = 3_000 if "ROWS" in text else 2_001 if "2 SECONDS" in text else 901
-                database.register(name, seen.slice(max(0, len(seen) - kept)))
-            plain = text
-            for window in ("[ROWS 3000] ", "[RANGE 2 SECONDS] ", "[RANGE 900 MILLISECONDS] "):
-                plain = plain.replace(window, "")
-            expected = database.sql(plain).fetchall()
-            found = list(zip(*(column.to_pylist() for column in answer.table.columns), strict=True))
-            assert sorted(found, key=str) == sorted(expected, key=str), text

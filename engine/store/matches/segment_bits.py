@@ -10,7 +10,7 @@ with the last reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from engine.kernels import bitmaps, chunks, join_lineage
 from engine.kernels.bitmaps import Words
 from engine.model.batch import Int32Array, Int64Array
 from engine.store.matches.chunks import CHUNK_WORDS, ChunkPool
+from engine.store.matches.found_pairs import FoundPairs
 from engine.store.matches.row_lists import RowLists, is_sparse, lists_of_bits
 
 SAMPLED_RUNS = 2
@@ -180,30 +181,6 @@ class NamedPlaces:
         chunks.masks_of(places, self.masks, names, self.names)
 
 
-class _Found:
-    """Pairs that kernels write one after another, which say how much room they need."""
-
-    def __init__(self, room: int) -> None:
-        self._rows: Int64Array = np.empty(room, np.int64)
-        self._names: Int32Array = np.empty(room, np.int32)
-        self._count = 0
-
-    def add(self, write: Callable[[Int64Array, Int32Array], int]) -> None:
-        """What a kernel writes."""
-        while True:
-            count = self._count + write(self._rows[self._count :], self._names[self._count :])
-            if count <= len(self._rows):
-                self._count = count
-                return
-            rows, names = np.empty(2 * count, np.int64), np.empty(2 * count, np.int32)
-            rows[: self._count], names[: self._count] = self._rows[: self._count], self._names[: self._count]
-            self._rows, self._names = rows, names
-
-    def all(self) -> tuple[Int64Array, Int32Array]:
-        """(row, name) of each."""
-        return self._rows[: self._count], self._names[: self._count]
-
-
 class SegmentBits:
     """Keeps the matches of the dense cohort over one segment of at most ``rows`` rows."""
 
@@ -255,7 +232,7 @@ class SegmentBits:
         """(row, name) of rows first <= r < last that match, block by block. O(words * rows + pairs) where
         bits are dense, else O(places * log matches + pairs).
         """
-        found = _Found(min((last - first) * wanted.count, EXPECTED_MAX))
+        found = FoundPairs(min((last - first) * wanted.count, EXPECTED_MAX))
         for number, block in enumerate(self.blocks[: len(wanted.masks) // CHUNK_WORDS]):
             if isinstance(block, DenseBlock):
                 low = CHUNK_WORDS * number
@@ -267,7 +244,7 @@ class SegmentBits:
         return found.all()
 
     def _of_lists(
-        self, number: int, block: ListBlock, wanted: NamedPlaces, first: int, last: int, found: _Found
+        self, number: int, block: ListBlock, wanted: NamedPlaces, first: int, last: int, found: FoundPairs
     ) -> None:
         for word, lists in enumerate(block.lists, CHUNK_WORDS * number):
             if wanted.masks[word] and len(lists.places):
@@ -297,7 +274,7 @@ class SegmentBits:
         """(place in ``rows``, name) of those in blocks that are lists."""
         places, names = [], []
         for start, stop in near(rows):
-            found = _Found(EXPECTED_MIN)
+            found = FoundPairs(EXPECTED_MIN)
             first, last = int(rows[start]), int(rows[stop - 1]) + 1
             for number, block in enumerate(self.blocks[: len(wanted.masks) // CHUNK_WORDS]):
                 if isinstance(block, ListBlock):
@@ -313,7 +290,7 @@ class SegmentBits:
         """
         if not len(rows):
             return rows, np.empty(0, np.int32)
-        found = _Found(min(len(rows) * wanted.count, EXPECTED_MAX))
+        found = FoundPairs(min(len(rows) * wanted.count, EXPECTED_MAX))
         blocks = self.blocks[: len(wanted.masks) // CHUNK_WORDS]
         nothing = np.zeros(self._chunks, np.int64)
         at = np.array([block.at if isinstance(block, DenseBlock) else nothing for block in blocks])
@@ -332,7 +309,7 @@ class SegmentBits:
         blocks are lists O(places * log matches + pairs).
         """
         last = first + len(out)
-        found = _Found(EXPECTED_MIN)
+        found = FoundPairs(EXPECTED_MIN)
         for number, block in enumerate(self.blocks[: len(wanted.masks) // CHUNK_WORDS]):
             low = CHUNK_WORDS * number
             if isinstance(block, DenseBlock):
@@ -402,6 +379,20 @@ class SegmentBits:
             held = self._dense(word >> 3)
             held.room(start, n, (word & 7) + 1, start + n)
             chunks.write(held.at, self._pool.rows, word & 7, start, bits[place], EVERY_BIT)
+
+    def end(self, word: int, rows: Int64Array, ended: Words) -> None:
+        """Rows, ascending, lose bits of a word, uint64[rows], that no reader goes by. O(rows), and where bits
+        are lists O(matches) a bit.
+        """
+        block = self._block(word >> 3)
+        if isinstance(block, DenseBlock):
+            block.packed = []
+            chunks.end(block.at, block.used, self._pool.rows, word & 7, rows, ended)
+        elif block is not None:
+            for bit in range(64):
+                gone = rows[(ended >> np.uint64(bit) & np.uint64(1)) != 0]
+                if len(gone):
+                    block.lists[word & 7] = block.lists[word & 7].without(bit, gone)
 
     def some(self, start: int, n: int, step: int) -> Words:
         found = np.zeros(len(range(0, n, step)), np.uint64)
