@@ -194,6 +194,7 @@ class _Walk:
                     details = (*details, ONE_STORE)
                 if one_edge.pattern is Pattern.STR and stage.join and _is_of_table(stage, tables):
                     details = (*details, KEPT_PAIRS)
+                details = (*details, *(() if plan.early is None else plan.early.lines()))
                 for side, release in zip(("left", "right"), releases, strict=True):
                     details = (*details, *(f"a {side} row goes when {reason}" for reason in release.lines()))
                 return OperatorTree(word, details, str(edge), None, state_of(key), (one, other)), edge, key

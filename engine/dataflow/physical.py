@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
+from engine.dataflow.early_plan import leaving_early
 from engine.dataflow.one_store import in_one_store
 from engine.dataflow.operators.group import GroupSpec
 from engine.dataflow.operators.join import Matching
@@ -227,4 +228,5 @@ def operators_of(
     """The operators that the changes of a query come from. tables: which of its sources are."""
     whole = operator == "rstream"
     plan = (whole_plan_of if whole else plan_of)(query, tables)
-    return releasing(plan, operator, streams) or physical(plan, policy, whole=whole)
+    held = releasing(plan, operator, streams)
+    return held or leaving_early(physical(plan, policy, whole=whole), operator, streams)

@@ -21,6 +21,7 @@ from engine.dataflow.operators.asof import AsOfNode
 from engine.dataflow.operators.constant_rows import ConstantRowsNode, ConstantRowsSpec
 from engine.dataflow.operators.distinct import DistinctNode
 from engine.dataflow.operators.duplicates import DuplicatesNode
+from engine.dataflow.operators.early_joins import EarlyInnerJoinNode, EarlyMatchNode, EarlyWindowJoinNode
 from engine.dataflow.operators.group import GroupNode, GroupSpec
 from engine.dataflow.operators.join import NO_KNOWN_EXITS, InnerJoinNode, Kept, Matching
 from engine.dataflow.operators.known_exit_except import KnownExitExceptNode
@@ -40,7 +41,7 @@ from engine.dataflow.operators.window_functions import WindowFunctionsNode, Wind
 from engine.dataflow.operators.window_join import Spans, WindowJoinNode
 from engine.dataflow.parameters import Constants, parameterised
 from engine.dataflow.policy import KeptEdge
-from engine.dataflow.releases.release import NONE, Final, Releases
+from engine.dataflow.releases.release import NONE, Early, Final, Releases
 from engine.language.query import Query, Scan
 from engine.model.expressions import Column, columns_of
 from engine.model.source import MADE, SourceName
@@ -122,7 +123,8 @@ class OperatorOver:
 class Joined:
     """A join of two plans. stage: what it is of a query; of a NOT IN, which takes two joins, what this one
     does. kept: how the rows of inputs with known exits are kept. spans: of inputs that tell entries alone,
-    the sizes of their windows, in which columns differ. releases: what lets rows go before they leave.
+    the sizes of their windows, in which columns differ. releases: what lets rows go that never leave. early:
+    what lets rows go before their windows do.
     """
 
     matching: Matching
@@ -132,6 +134,7 @@ class Joined:
     kept: Kept = NO_KNOWN_EXITS
     spans: Spans | None = None
     releases: Releases = NONE
+    early: Early | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ def key_of(plan: Plan, *below: Hashable) -> Hashable:
             types = tuple(literal.type for literal in constants)
             return *below, shape, types, plan.keeping, plan.span_ms is not None, plan.final
         case Joined(matching):
-            return *below, matching, plan.kept, plan.spans is not None, plan.releases
+            return *below, matching, plan.kept, plan.spans is not None, plan.releases, plan.early
         case Combined(shape, kept=kept, tells=tells):
             return *below, shape, kept, tells
         case Exits(edge=edge):
@@ -290,6 +293,8 @@ def node_of_two(plan: Joined | Combined, left: Node, right: Node) -> TwoInputs:
 
 def _join_of(joined: Joined, left: Node, right: Node) -> TwoInputs:
     matching = joined.matching
+    if joined.early is not None:
+        return _early_of(joined, joined.early, left, right)
     if joined.spans is not None:
         return WindowJoinNode(left, right, matching)
     if matching.latest is not None:
@@ -299,6 +304,15 @@ def _join_of(joined: Joined, left: Node, right: Node) -> TwoInputs:
     if matching.kind == "inner":
         return InnerJoinNode(left, right, matching, joined.kept)
     return MatchNode(left, right, matching)
+
+
+def _early_of(joined: Joined, early: Early, left: Node, right: Node) -> TwoInputs:
+    matching = joined.matching
+    if joined.spans is not None:
+        return EarlyWindowJoinNode(left, right, matching, early)
+    if matching.kind == "inner":
+        return EarlyInnerJoinNode(left, right, matching, early)
+    return EarlyMatchNode(left, right, matching, early)
 
 
 def first(query: Query, stages: int) -> Query:

@@ -31,7 +31,7 @@ COMPARED = frozenset({Kind.INTEGER, Kind.BIGINT, Kind.DECIMAL, Kind.DATE, Kind.T
 
 
 @dataclass(frozen=True, slots=True)
-class _Origin:
+class Origin:
     """The column of a stream that a column of a plan is. scan: which of the plan's."""
 
     scan: int
@@ -39,14 +39,14 @@ class _Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class Made:
     """A plan with releases. origins: of its columns, None of those that are computed. scans: its streams by
     number. single: those whose rows are in one row of it at most. is_scan: there is no join in it.
     is_grouped: it is of groups.
     """
 
     plan: Plan
-    origins: Sequence[_Origin | None]
+    origins: Sequence[Origin | None]
     scans: Mapping[int, Stream]
     single: frozenset[int]
     is_scan: bool
@@ -69,7 +69,7 @@ class _Maker:
         self._streams = streams
         self._scans = 0
 
-    def made(self, plan: Plan) -> _Made | None:
+    def made(self, plan: Plan) -> Made | None:
         match plan:
             case ScanLeaf():
                 return self._scanned(plan)
@@ -80,7 +80,7 @@ class _Maker:
                 under = self.made(below)
                 if under is None:
                     return None
-                origins = [_origin(output.expression, under) for output in outputs]
+                origins = [origin_of(output.expression, under) for output in outputs]
                 return replace(under, plan=replace(plan, below=under.plan), origins=origins)
             case OperatorOver(GroupSpec(in_order=False) as groups, below=below):
                 under = self.made(below)
@@ -93,8 +93,8 @@ class _Maker:
                 return self._joined(plan, left, right)
         return None
 
-    def _grouped(self, plan: OperatorOver, groups: GroupSpec, under: _Made) -> _Made | None:
-        keys = [_origin(key.expression, under) for key in groups.keys]
+    def _grouped(self, plan: OperatorOver, groups: GroupSpec, under: Made) -> Made | None:
+        keys = [origin_of(key.expression, under) for key in groups.keys]
         ((scan, stream),) = under.scans.items()
         names = _names(under, keys, scan)
         overs = [
@@ -112,20 +112,20 @@ class _Maker:
         origins = [None] * (len(groups.keys) + len(groups.calls))
         return replace(under, plan=made, origins=origins, is_grouped=True)
 
-    def _scanned(self, plan: ScanLeaf) -> _Made | None:
+    def _scanned(self, plan: ScanLeaf) -> Made | None:
         scan, stream = plan.scan, self._streams.get(plan.scan.source)
         is_whole = scan.window == UNBOUNDED and scan.assignment is None and scan.sample is None
         if stream is None or stream.is_table or not is_whole:
             return None
         number, self._scans = self._scans, self._scans + 1
-        origins = [_Origin(number, place) for place in range(len(stream.schema))]
-        return _Made(replace(plan, held=True), origins, {number: stream}, frozenset({number}), is_scan=True)
+        origins = [Origin(number, place) for place in range(len(stream.schema))]
+        return Made(replace(plan, held=True), origins, {number: stream}, frozenset({number}), is_scan=True)
 
-    def _joined(self, plan: Joined, left: _Made, right: _Made) -> _Made | None:
+    def _joined(self, plan: Joined, left: Made, right: Made) -> Made | None:
         keys = plan.matching.keys
-        of_left = [_origin(key, left) for key, _ in keys]
-        of_right = [_origin(key, right) for _, key in keys]
-        releases = _release(left, of_left, right, of_right), _release(right, of_right, left, of_left)
+        of_left = [origin_of(key, left) for key, _ in keys]
+        of_right = [origin_of(key, right) for _, key in keys]
+        releases = release_of(left, of_left, right, of_right), release_of(right, of_right, left, of_left)
         if not all(releases):
             return None
         made = replace(plan, left=left.plan, right=right.plan, releases=releases)
@@ -133,19 +133,22 @@ class _Maker:
         single = frozenset[int]()
         for release, side in zip(releases, (left, right), strict=True):
             single |= side.single if release.once else frozenset()
-        return _Made(made, origins, scans, single, is_scan=False)
+        return Made(made, origins, scans, single, is_scan=False)
 
 
-def _origin(expression: Expression, made: _Made) -> _Origin | None:
-    return made.origins[expression.index] if isinstance(expression, Column) else None
+def origin_of(expression: Expression, made: Made) -> Origin | None:
+    """Returns the column that an expression over a plan's rows is; None of what is computed."""
+    if not isinstance(expression, Column) or expression.index >= len(made.origins):
+        return None
+    return made.origins[expression.index]
 
 
-_Keys = Sequence[_Origin | None]
+_Keys = Sequence[Origin | None]
 """The origins of the columns by which an input is joined."""
 
 
-def _release(near: _Made, near_keys: _Keys, far: _Made, far_keys: _Keys) -> Release:
-    """When rows of one input go, by what is known of the other."""
+def release_of(near: Made, near_keys: _Keys, far: Made, far_keys: _Keys) -> Release:
+    """Returns when rows of one input go, by what is known of the other."""
     over = min(_overs(far, far_keys), key=lambda each: each.within_rows, default=None)
     return Release(
         over,
@@ -155,9 +158,9 @@ def _release(near: _Made, near_keys: _Keys, far: _Made, far_keys: _Keys) -> Rele
     )
 
 
-def _names(made: _Made, keys: _Keys, scan: int) -> dict[str, int]:
+def _names(made: Made, keys: _Keys, scan: int) -> dict[str, int]:
     """The columns of a scan that it is joined by, and which of the keys each is."""
-    fields = made.scans[scan].schema.fields
+    fields = made.scans[scan].stored_schema.fields
     return {
         fields[key.place].name: number
         for number, key in enumerate(keys)
@@ -165,7 +168,7 @@ def _names(made: _Made, keys: _Keys, scan: int) -> dict[str, int]:
     }
 
 
-def _overs(far: _Made, keys: _Keys) -> Iterator[ClosedKeys]:
+def _overs(far: Made, keys: _Keys) -> Iterator[ClosedKeys]:
     for scan, stream in far.scans.items():
         names = _names(far, keys, scan)
         for each in stream.constraints:
@@ -180,7 +183,7 @@ def _over(stream: Stream, clustered: Clustered, names: tuple[str, ...]) -> Close
     return ClosedKeys(stream.name, found, names, clustered.within_rows)
 
 
-def _belows(far: _Made, keys: _Keys) -> Iterator[Below]:
+def _belows(far: Made, keys: _Keys) -> Iterator[Below]:
     for scan, stream in far.scans.items():
         names = _names(far, keys, scan)
         if not far.is_scan and len(names) < len(keys):
@@ -193,14 +196,14 @@ def _belows(far: _Made, keys: _Keys) -> Iterator[Below]:
                     yield Below(stream.name, place, each.column, each.within_rows, names[each.column])
 
 
-def _uniques(far: _Made, keys: _Keys) -> Iterator[bool]:
+def _uniques(far: Made, keys: _Keys) -> Iterator[bool]:
     for scan in far.single:
         names = _names(far, keys, scan)
         for each in far.scans[scan].constraints:
             yield isinstance(each, Unique) and set(each.columns) <= names.keys()
 
 
-def _awaited(near: _Made, near_keys: _Keys, far: _Made, far_keys: _Keys) -> Iterator[Awaited]:
+def _awaited(near: Made, near_keys: _Keys, far: Made, far_keys: _Keys) -> Iterator[Awaited]:
     ((target_scan, target),) = far.scans.items()
     targets = _names(far, far_keys, target_scan)
     for scan, stream in near.scans.items():

@@ -13,7 +13,8 @@ from engine.windows.clauses import UNBOUNDED
 
 def relying(standing: Iterable[StandingQuery], source: SourceName) -> Iterator[StandingQuery]:
     """Those queries over the source that may let go of something since a constraint says that its values do
-    not come again: joins, groups and distinct rows over all of it. O(queries), and O(its size) for a meaning.
+    not come again: joins, and groups and distinct rows over all of it. O(queries), and O(its size) for a
+    meaning.
     """
     known: dict[int, bool] = {}
     for one in standing:
@@ -21,11 +22,11 @@ def relying(standing: Iterable[StandingQuery], source: SourceName) -> Iterator[S
         if relies is None:
             query = one.query
             scans = [scan for scan in query.scans() if scan.source == source]
-            is_more = len(list(query.scans())) > 1 or any(
+            groups = any(
                 stage.groups and (stage.aggregate is None or stage.aggregate.keys) for stage in query.stages
             )
             is_whole = any(scan.window == UNBOUNDED and scan.assignment is None for scan in scans)
-            relies = known[id(one.template)] = is_more and is_whole
+            relies = known[id(one.template)] = len(list(query.scans())) > 1 or (groups and is_whole)
         if relies:
             yield one
 

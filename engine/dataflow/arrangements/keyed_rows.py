@@ -28,12 +28,23 @@ from engine.model.lazy_columns import LazyColumns
 
 
 class KeyedRows(OwnedRows):
-    """One writer. keeps_all: rows without a key are kept too."""
+    """One writer. keeps_all: rows without a key are kept too. is_early: rows may be let go of before they
+    leave, which is told all the same.
+    """
 
-    def __init__(self, keys: Keys, id_words: int, *, keeps_all: bool, capacities: Capacities = USUAL) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        id_words: int,
+        *,
+        keeps_all: bool,
+        is_early: bool = False,
+        capacities: Capacities = USUAL,
+    ) -> None:
         super().__init__(keys, id_words, capacities)
         self._capacities = capacities
         self._keeps_all = keeps_all
+        self._is_early = is_early
         self._places: tuple[int, ...] = ()
         self._codec: Words | None = None
         self._ids = IdSlots(id_words, capacities)
@@ -51,12 +62,15 @@ class KeyedRows(OwnedRows):
         known = np.flatnonzero(kept & ~enters)
         if len(known):
             slots[known] = self._ids.find(delta.ids_of()[known])
+            if self._is_early:
+                known = known[slots[known] != NOBODY]
             assert bool((slots[known] != NOBODY).all())
             self.rows.valid_to[slots[known]] = np.where(leaves[known], temporal.valid_to[known], FOREVER)
         new = np.flatnonzero(kept & enters)
         if len(new):
             ends = np.where(leaves[new], temporal.valid_to[new], FOREVER)
             slots[new] = self._put(delta.take(new), keys, new, temporal.valid_from[new], ends)
+        kept &= slots != NOBODY
         self.moving[slots[kept]] = True
         self._ended.append(slots[kept & leaves])
         return slots

@@ -88,6 +88,12 @@ class OwnedRows(ABC):
             first[: len(known)] = known
             self.rows = self.rows._replace(first=first)
 
+    def has(self, numbers: Int32Array) -> BoolArray:
+        """bool[n]: of which keys there is a row, by number; of none where there is no key."""
+        self.cover_keys()
+        found: BoolArray = (numbers != NOBODY) & (self.rows.first[numbers] != NOBODY)
+        return found
+
     def turned(self, slots: Int32Array) -> None:
         """A turn on which these rows moved is over."""
         self.moving[slots[slots != NOBODY]] = False

@@ -16,7 +16,7 @@ from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.kernels import window_pairs as kernels
 from engine.kernels.window_pairs import NOBODY, RowsStored
-from engine.model.batch import Int32Array, Int64Array
+from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.model.capacities import USUAL, Capacities
 
 SETS_MIN = 64
@@ -86,6 +86,27 @@ class RowsInTime(RowQueue):
         order = np.argsort(self._ordinals[here], kind="stable")
         for each in (self._ordinals, self._at, self._key, self._accepted):
             each[here] = each[here][order]
+        self._last[:] = NOBODY
+        kernels.link(self.low, self.high, self.stored())
+
+    def key_numbers(self) -> Int32Array:
+        """int32[rows]: of all rows, in order."""
+        return self._key[self.low : self.high]
+
+    def has(self, numbers: Int32Array) -> BoolArray:
+        """bool[n]: of which keys there is a row, by number."""
+        found: BoolArray = self._last_by_key()[numbers] >= self.low
+        return found
+
+    def let_go(self, gone: BoolArray) -> None:
+        """Rows go before their time. gone: bool[rows], in order. O(rows + keys)."""
+        here = slice(self.low, self.high)
+        left = np.flatnonzero(~gone)
+        self._keys.give_back(self._key[here][gone])
+        for each in (self._ordinals, self._at, self._key, self._accepted):
+            each[self.low : self.low + len(left)] = each[here][left]
+        self.work.deleted += int(gone.sum())
+        self.high = self.low + len(left)
         self._last[:] = NOBODY
         kernels.link(self.low, self.high, self.stored())
 

@@ -29,6 +29,7 @@ from engine.dataflow.buffers.buffer import Work
 from engine.dataflow.delta import Delta
 from engine.dataflow.kept_columns import KeepsColumns
 from engine.dataflow.node import Node
+from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
 from engine.dataflow.operators.two_inputs import TwoInputs
 from engine.dataflow.policy import KeptEdge
 from engine.dataflow.turn import Turn
@@ -355,6 +356,15 @@ class InnerJoinNode(JoinNode[OwnedRows]):
         )
         return pairs.take(np.flatnonzero(~(stood & exits_known)))
 
+    def waiting(self, places: Sequence[int]) -> list[Sequence[Column]]:
+        """The values of some columns, of one input, of rows that pairs may still be made of."""
+        width = self._left_rows.width
+        is_left = all(place < width for place in places)
+        rows, node = (self._left_rows, self.left) if is_left else (self._right_rows, self.right)
+        below = [place if is_left else place - width for place in places]
+        columns = rows.columns(rows.slots())
+        return [[columns[place] for place in below], *waiting(node, below)]
+
     def standing(self, context: EvaluationContext, columns: Int32Array) -> Iterator[Delta]:
         turn = Turn.beginning(context)
         slots = self._left_rows.slots()
@@ -372,6 +382,18 @@ class InnerJoinNode(JoinNode[OwnedRows]):
             TemporalRelation(relation, pairs.valid_from, pairs.valid_to), pairs.starts, pairs.owners, ids
         )
         return self.columns.of(delta)
+
+
+def waiting(node: Node, places: Sequence[int]) -> list[Sequence[Column]]:
+    """The values of columns of a node, of rows that joins below it keep."""
+    match node:
+        case ProjectNode():
+            return waiting(node.below, node.places_below(places))
+        case FilterNode() | ConditionNode():
+            return waiting(node.below, places)
+        case InnerJoinNode():
+            return node.waiting(places)
+    return []
 
 
 def key_values(keys: Sequence[Expression], relation: Relation) -> KeyValues:

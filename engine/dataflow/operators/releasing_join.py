@@ -7,7 +7,7 @@ one place (S. Babu, U. Srivastava, J. Widom, TODS 2004, section 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from engine.changes.context import EvaluationContext
@@ -16,14 +16,14 @@ from engine.dataflow.arrangements.owned_rows import OwnedRows
 from engine.dataflow.delta import Delta
 from engine.dataflow.node import Node
 from engine.dataflow.operators.held_scan import HeldScanNode
-from engine.dataflow.operators.join import InnerJoinNode, MatchedSlots, Matching, Moved
+from engine.dataflow.operators.join import InnerJoinNode, MatchedSlots, Matching, Moved, waiting
 from engine.dataflow.operators.rows import ConditionNode, FilterNode, ProjectNode
 from engine.dataflow.releases.release import Releases
 from engine.dataflow.releases.side import ReleaseSide
 from engine.dataflow.turn import Turn
 from engine.model import expressions as ex
 from engine.model.attributes import Attribute
-from engine.model.batch import Column, Int32Array, Int64Array
+from engine.model.batch import Int32Array, Int64Array
 from engine.model.source import SourceName
 
 
@@ -85,15 +85,6 @@ class ReleasingJoinNode(InnerJoinNode):
 
     # --- what is kept -----------------------------------------------------------------------------
 
-    def waiting(self, places: Sequence[int]) -> list[Sequence[Column]]:
-        """The values of some columns, of one input, of rows that pairs may still be made of."""
-        width = self._left_rows.width
-        is_left = all(place < width for place in places)
-        rows, node = (self._left_rows, self.left) if is_left else (self._right_rows, self.right)
-        below = [place if is_left else place - width for place in places]
-        columns = rows.columns(rows.slots())
-        return [[columns[place] for place in below], *waiting(node, below)]
-
     def needs(self, source: SourceName) -> list[Int64Array]:
         """The ordinals of the rows of a stream that it keeps, perhaps several times."""
         found = []
@@ -119,18 +110,6 @@ class ReleasingJoinNode(InnerJoinNode):
         super()._check()
         for side in self._sides:
             side._check()
-
-
-def waiting(node: Node, places: Sequence[int]) -> list[Sequence[Column]]:
-    """The values of columns of a node, of rows that joins below it keep."""
-    match node:
-        case ProjectNode():
-            return waiting(node.below, node.places_below(places))
-        case FilterNode() | ConditionNode():
-            return waiting(node.below, places)
-        case ReleasingJoinNode():
-            return node.waiting(places)
-    return []
 
 
 def joins_of(node: Node) -> list[ReleasingJoinNode]:

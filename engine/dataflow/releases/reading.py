@@ -8,7 +8,7 @@ from engine.dataflow.arrangements.keys import Keys
 from engine.dataflow.arrangements.owned_rows import KeyValues
 from engine.dataflow.releases.facts import LowBound, OpenKeys
 from engine.dataflow.releases.release import Below, ClosedKeys
-from engine.model.batch import BoolArray, Int32Array
+from engine.model.batch import BoolArray, Int32Array, Int64Array
 from engine.operators.gather import rows_at
 from engine.operators.keys import with_one_zero
 from engine.operators.relation import Relation
@@ -75,5 +75,20 @@ class Frontier:
         return self._bound.value
 
     @property
+    def value(self) -> int | None:
+        """The bound, as far as was advanced."""
+        return self._bound.value
+
+    @property
     def nbytes(self) -> int:
         return self._bound.nbytes
+
+
+def ends_behind(at: ScanAt, instants: Int64Array) -> Int64Array:
+    """The ordinals of the first rows of a stream behind some instants."""
+    if not len(instants):
+        return instants
+    first = at.rows.first_at_or_after(int(instants.min()))
+    parts = [part.timestamp[low:high] for part, low, high in at.rows.ranges(first, at.end)]
+    timestamps = np.concatenate([np.empty(0, np.int64), *parts])
+    return first + timestamps.searchsorted(instants, side="right")

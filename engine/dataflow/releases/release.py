@@ -100,6 +100,29 @@ class Final:
 KEPT = Release()
 """Rows stay."""
 
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """What lets rows of a join go before their windows leave them: rows without a partner, of inputs of which
+    these are not given. left, right: KEPT where rows stay. entered: of each input, the streams whose ordinals
+    the words of its ids are. paired: rows with partners go too, since nobody sees pairs end.
+    """
+
+    left: Release
+    right: Release
+    entered: tuple[tuple[SourceName, ...], tuple[SourceName, ...]]
+    paired: bool
+
+    def lines(self) -> tuple[str, ...]:
+        """When rows go, for people to read."""
+        which = "" if self.paired else " without a partner"
+        return tuple(
+            f"a {side} row{which} goes before it leaves its window when {reason}"
+            for side, release in (("left", self.left), ("right", self.right))
+            for reason in release.lines()
+        )
+
+
 Releases = tuple[Release, Release]
 """The releases of the left and of the right input of a join."""
 NONE: Releases = (KEPT, KEPT)

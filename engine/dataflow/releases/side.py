@@ -13,12 +13,11 @@ import numpy as np
 from engine.changes.transition import FOREVER, Transition
 from engine.dataflow.arrangements.keyed_rows import KeyedRows
 from engine.dataflow.arrangements.keys import Keys
-from engine.dataflow.releases.reading import Frontier, KeysOver
+from engine.dataflow.releases.reading import Frontier, KeysOver, ends_behind
 from engine.dataflow.releases.release import Release
 from engine.kernels import arranged as kernels
 from engine.kernels.arranged import NOBODY
 from engine.model.batch import Column, Int32Array, Int64Array
-from engine.operators.scan import ScanAt
 
 Waiting = Callable[[], Sequence[Sequence[Column]]]
 """The keys of rows of the other input's stream that may still come out of joins below: some lists of columns,
@@ -96,7 +95,7 @@ class ReleaseSide:
         known = slots[slots < len(self._until)]
         until[known] = self._until[known]
         for entered, instants in self._entered:
-            until[entered] = (instants if awaited.within_rows is None else _ends(at, instants)) + more
+            until[entered] = (instants if awaited.within_rows is None else ends_behind(at, instants)) + more
         self._entered.clear()
         waits = until[slots]
         until[slots] = np.where(waits == FOREVER, now + more, waits)
@@ -149,13 +148,3 @@ class ReleaseSide:
         assert not self._entered
         if self._over is not None:
             self._over._check()
-
-
-def _ends(at: ScanAt, instants: Int64Array) -> Int64Array:
-    """The ordinals of the first rows of a stream behind some instants."""
-    if not len(instants):
-        return instants
-    first = at.rows.first_at_or_after(int(instants.min()))
-    parts = [part.timestamp[low:high] for part, low, high in at.rows.ranges(first, at.end)]
-    timestamps = np.concatenate([np.empty(0, np.int64), *parts])
-    return first + timestamps.searchsorted(instants, side="right")
