@@ -394,7 +394,7 @@ class Control:
                 await self._touch()
             except CallFailed as failed:
                 log.error("worker_fails", reason=failed.message)
-            await asyncio.sleep(HELLO_S)
+            await self._awaiting.pause(HELLO_S)
 
     async def _touch(self) -> None:
         """Say what the worker does not know, where the whole registry is this process's."""
