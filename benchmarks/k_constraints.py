@@ -11,10 +11,14 @@ all there + a batch, and that as many pairs are told as there are fulfilments.
 `monitor_share`: the part of the computing time of rows that observing k takes, in the default mode (stretches
 of rows), of the declared constraints and the columns that are joined by; at the first k.
 
+`kinds`: the same streams, fulfilments 1,000 orders later and all of them in windows of 30 s, joined in other
+ways, with constraints and without; of `--kind-rows` rows. It is checked that as many changes are told.
+
 `none`: the same without constraints, and with all rows retained, which is what the same pairs need then; of
 `--none-rows` rows. Figures: `state_rows.k<k>` (at most, after any step), `state_rows.none`;
 `stored_fulfilments.k<k>`; `state_bytes.k<k>`, `state_bytes.none`; `rows_per_s.k<k>`, `rows_per_s.none`;
-`monitor_share`.
+`monitor_share`; by kind of join `kept_rows.<kind>`, `kept_rows_none.<kind>` (at most, after any step),
+`kind_rows_per_s.<kind>`, `kind_rows_per_s_none.<kind>`.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ import numpy.typing as npt
 
 from benchmarks import psoup
 from benchmarks.report import Figure, Report
-from engine.dataflow.operators.join import InnerJoinNode
+from engine.dataflow.operators.join import InnerJoinNode, JoinNode
+from engine.dataflow.operators.window_join import WindowJoinNode
 from engine.engine import Engine
 from engine.model.batch import BATCH_ROWS_MAX, Batch, Column
 from engine.model.source import Field, Schema
@@ -41,6 +46,20 @@ STEP_MS = 4
 OF_ORDER = 3
 ORDERS = BATCH_ROWS_MAX // 4
 """In a batch, which is followed by one of the fulfilments of the same time."""
+WINDOW = "[RANGE 30 SECONDS]"
+PAIRS = f"SELECT o.id, f.id AS fid FROM o {WINDOW} JOIN f {WINDOW} ON f.oid = o.id"
+FEW = "f.id % 16 = 0"
+KINDS = {
+    "windows": f"{PAIRS} WHERE {FEW}",
+    "rows_that_come": f"ISTREAM({PAIRS})",
+    "left": f"SELECT o.id, f.id AS fid FROM f {WINDOW} LEFT JOIN o {WINDOW} ON f.oid = o.id WHERE {FEW}",
+    "in": f"SELECT id FROM o {WINDOW} WHERE id IN (SELECT oid FROM f {WINDOW} WHERE id % 16 = 0)",
+    "rows_that_go": f"DSTREAM({PAIRS} WHERE {FEW})",
+    "groups": f"SELECT o.id % 8 AS g, COUNT(*) AS n FROM o {WINDOW} JOIN f {WINDOW} ON f.oid = o.id "
+    f"WHERE {FEW} GROUP BY o.id % 8",
+}
+"""Queries by kind of join."""
+KIND_OPEN = 1_000
 QUERY = "SELECT o.id, f.id AS fid FROM o JOIN f ON f.oid = o.id EMIT CHANGES"
 SCHEMAS = {
     "o": Schema((Field("id", BIGINT), Field("ts", TIMESTAMP))),
@@ -122,6 +141,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="of both streams (default: %(default)s)")
     parser.add_argument("--none-rows", type=int, default=1_000_000, help="of none (default: %(default)s)")
     parser.add_argument("--k", type=int, nargs="+", default=[0, 10, 100, 1_000, 10_000])
+    parser.add_argument("--kind-rows", type=int, default=200_000, help="of each kind (default: %(default)s)")
     parser.add_argument("--open", type=int, default=10_000, help="orders that wait (default: %(default)s)")
 
 
@@ -139,7 +159,54 @@ def run(options: argparse.Namespace) -> Report:
         np.random.default_rng(options.seed), options.none_rows // (1 + OF_ORDER), 0, options.open
     )
     _report(figures, "none", joined(rows, None), options.none_rows)
+    for kind in KINDS:
+        figures |= _of_kind(kind, options.kind_rows, options.seed)
     return Report(figures)
+
+
+def _of_kind(kind: str, count: int, seed: int) -> dict[str, Figure]:
+    """What a kind of join keeps, with constraints and without. Raises RuntimeError where it tells other
+    changes.
+    """
+    rows = Rows.made(np.random.default_rng(seed), KIND_OPEN + count // (1 + OF_ORDER), 10, KIND_OPEN)
+    (kept, told, seconds), (all_rows, all_told, all_seconds) = (
+        _course(kind, rows, promised=promised) for promised in (True, False)
+    )
+    print(f"{kind}: {kept} rows kept, {all_rows} without constraints", file=sys.stderr)
+    if told != all_told:
+        raise RuntimeError(f"{kind}: {told} changes are told, and {all_told} without constraints")
+    return {
+        f"kept_rows.{kind}": kept,
+        f"kept_rows_none.{kind}": all_rows,
+        f"kind_rows_per_s.{kind}": count / seconds,
+        f"kind_rows_per_s_none.{kind}": count / all_seconds,
+    }
+
+
+def _course(kind: str, rows: Rows, *, promised: bool) -> tuple[int, int, float]:
+    """(the most rows that joins keep after a step, changes, seconds)."""
+    engine = Engine()
+    time_of = "WITH (timestamp = 'ts', future_max = '100000 DAYS') RETAIN 1 MINUTE"
+    unique, clauses = "", ""
+    if promised:
+        unique = ", CONSTRAINT UNIQUE (id)"
+        clauses = (
+            f"{unique}, CONSTRAINT CLUSTERED (oid) WITHIN 10 ROWS, CONSTRAINT REFERENCES (oid) TO o (id)"
+        )
+    engine.create(f"CREATE STREAM o (id BIGINT NOT NULL, ts TIMESTAMP{unique}) {time_of}")
+    engine.create(f"CREATE STREAM f (id BIGINT NOT NULL, oid BIGINT, ts TIMESTAMP{clauses}) {time_of}")
+    psoup.register(engine, [f"{KINDS[kind]} EMIT CHANGES"], {"maintenance": "none"})
+    most = told = 0
+    spent = 0.0
+    for stream, batch, _ in rows.steps():
+        began = time.perf_counter()
+        result = engine.ingest(stream, batch)
+        spent += time.perf_counter() - began
+        told += sum(len(changes) for changes in result.changes)
+        graphs = engine._following.graphs.by_set.values()
+        nodes = [node for graph in graphs for node in graph.nodes.by_key.values()]
+        most = max(most, sum(node.rows for node in nodes if isinstance(node, JoinNode | WindowJoinNode)))
+    return most, told, spent
 
 
 def _report(figures: dict[str, Figure], name: str, kept: Kept, rows: int) -> None:

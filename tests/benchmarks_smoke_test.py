@@ -75,8 +75,8 @@ RUNS = {
         ["loss.optimal", "loss_ratio_to_grid", "solve_ms", "resolve_ms", "error_fp.max", "error_fn.max"],
     ),
     "k-constraints": (
-        "--rows 20000 --none-rows 8000 --k 0 100 --open 500",
-        ["state_rows.k0", "state_rows.k100", "state_rows.none", "stored_fulfilments.k0", "monitor_share"],
+        "--rows 20000 --none-rows 8000 --k 0 100 --open 500 --kind-rows 20000",
+        ["state_rows.k0", "state_rows.k100", "state_rows.none", "stored_fulfilments.k0", "kept_rows.groups"],
     ),
     "sharing": (
         "--queries 10 --rate 5 --rows 2000 --alone 2 --keys 50",
