@@ -31,6 +31,8 @@ JOINS = {
     "groups": (f"SELECT o.v AS v, COUNT(*) AS n FROM {THREE} WHERE o.v < 1 GROUP BY o.v", 0.85),
 }
 """Queries, and the share of the rows that they may keep, at most."""
+LONG = {"groups", "in", "left"}
+"""Those that take longest."""
 
 
 def engine_of(constraints: bool, sql: str) -> Engine:
@@ -100,7 +102,9 @@ def course(constraints: bool, sql: str) -> tuple[Counter[tuple[object, ...]], in
     return told, most
 
 
-@pytest.mark.parametrize("name", sorted(JOINS))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in sorted(JOINS)]
+)
 def test_thousands_of_rows(name: str) -> None:
     sql, share = JOINS[name]
     told, kept = course(True, sql)
