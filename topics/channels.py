@@ -86,7 +86,9 @@ class Count:
 
 @dataclass(slots=True)
 class Traffic:
-    """How often records come of a channel: by that it is chosen with whom it shares a fetcher."""
+    """How records come of a channel, and how they should: by that it is chosen with whom it shares a
+    fetcher.
+    """
 
     came_s: float
     """When the last record came."""
@@ -94,6 +96,8 @@ class Traffic:
     """Records; of a channel that shares its fetcher, how often some came."""
     often: Count = field(default_factory=Count)
     """How often records came, in the last second or so."""
+    is_hurried: bool = False
+    """Records wait for no others: they are not gathered."""
 
     def begin(self, now_s: float) -> None:
         """The channel has another fetcher from now on."""
@@ -125,6 +129,18 @@ class Channel:
     def is_empty(self) -> bool:
         """Whether there is nothing to take."""
         return not self.waiting
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether records come together with those of other channels, a while after they were written."""
+        fetcher = self.fetcher
+        return fetcher is not None and fetcher.kind == "steady"
+
+    def hurry(self, *, is_hurried: bool) -> None:
+        """Say whether records may wait for others."""
+        if self.traffic.is_hurried != is_hurried:
+            with self._pool.lock:
+                self.traffic.is_hurried = is_hurried
 
     def assign(self, topic: str, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets on; what waits of them is dropped."""

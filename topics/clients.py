@@ -89,15 +89,23 @@ class LoneClient:
         self._consumer.close()
 
 
-def consume(consumer: Consumer, records_max: int, timeout_s: float, arriving_s: float = 0.0) -> list[Any]:
+def consume(
+    consumer: Consumer, records_max: int, timeout_s: float, arriving_s: float = 0.0, rest_s: float = 0.0
+) -> list[Any]:
     """What a consumer has, at once where it has any, else within ``timeout_s``. arriving_s: how long what
-    comes with the first is waited for.
+    comes with the first is waited for. rest_s: how long what comes next is waited for after that, if it was
+    not there at once.
     """
     messages: list[Any] = consumer.consume(records_max, 0)
     if not messages:
         messages = consumer.consume(1, timeout_s)
         if messages and records_max > 1:
             messages += consumer.consume(records_max - 1, arriving_s)
+            if rest_s > 0 and len(messages) < records_max:
+                following: list[Any] = consumer.consume(1, rest_s)
+                if following and len(messages) + 1 < records_max:
+                    following += consumer.consume(records_max - len(messages) - 1, arriving_s)
+                messages += following
     return messages
 
 

@@ -8,7 +8,8 @@ the readers. A channel is with one fetcher at a time, of one of four kinds:
   after a long wait, so a thousand such partitions cost about two requests a second;
 * ``active``: channels with records now and then, and new ones: Kafka answers when there is a record;
 * ``steady``: channels to which some come OFTEN_PER_S times a second: Kafka gathers what all of them have for
-  ``gather_ms``, or GATHER_BYTES, so that they cost a fetch together, not one for each record;
+  ``gather_ms``, or GATHER_BYTES, so that they cost a fetch together, not one for each record; readers for
+  which that is too often (``rest_s``) get what two fetches brought together;
 * ``own``: a channel whose reader cannot keep up has a fetcher for itself, so that what Kafka delivers ahead
   is as much as a lone consumer has. There are OWN_MAX of these at most; who gets none is *parked* (nothing is
   fetched) until its reader has taken half of what waits.
@@ -36,6 +37,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -80,6 +82,16 @@ _KINDS: Mapping[Kind, KafkaSettings] = {
 }
 
 
+@dataclass(slots=True)
+class Gathering:
+    """How long Kafka gathers records, in ms (0: nothing is gathered), and ``rest_s``: how long these wait for
+    those of the next fetch, which any thread sets.
+    """
+
+    wait_ms: int
+    rest_s: float = 0.0
+
+
 class SharedConsumers:
     """All fetchers of a process. Used from any thread."""
 
@@ -105,7 +117,7 @@ class SharedConsumers:
         self.losses = 0
         """How often Kafka was lost."""
         self.on_missing = on_missing
-        self.gather_ms = gather_ms
+        self.gathering = Gathering(gather_ms)
         self.quiet_after_s = quiet_after_s
         self.channel_bytes = channel_bytes
         self._own_max = own_max
@@ -193,7 +205,7 @@ class Fetcher(threading.Thread):
         self._losses = pool.losses
         self._looked_s = self.polled_s
         self._arriving_s = ARRIVING_S if kind == "steady" else 0.0
-        own: KafkaSettings = {"fetch.wait.max.ms": pool.gather_ms} if kind == "steady" else {}
+        own: KafkaSettings = {"fetch.wait.max.ms": pool.gathering.wait_ms} if kind == "steady" else {}
         self._consumer = Consumer(
             {**DEFAULTS, **_KINDS[kind], **own, **settings, **FIXED, "error_cb": self._note}
         )
@@ -240,7 +252,8 @@ class Fetcher(threading.Thread):
     def run(self) -> None:
         try:
             while self._assign():
-                groups = self._grouped(consume(self._consumer, BATCH, WAIT_S, self._arriving_s))
+                rest_s = self._pool.gathering.rest_s if self.kind == "steady" else 0.0
+                groups = self._grouped(consume(self._consumer, BATCH, WAIT_S, self._arriving_s, rest_s))
                 # By this thread, since the client locks up where one asks for ends while another polls.
                 ends = {key: known_end(self._consumer, *key) for key in groups}
                 with self._pool.lock:
@@ -316,9 +329,13 @@ class Fetcher(threading.Thread):
                 self._pool.place(channel, "own")
             elif self.kind == "quiet" and channel.traffic.seldom.number > 1:
                 self._pool.place(channel, "active")
-            elif self.kind == "active" and self._pool.gather_ms and self._comes_often(channel.traffic):
+            elif self._may_gather(channel) and self._comes_often(channel.traffic):
                 self._pool.place(channel, "steady")
         return woken, came
+
+    def _may_gather(self, channel: Channel) -> bool:
+        gathers = self._pool.gathering.wait_ms > 0 and not channel.traffic.is_hurried
+        return self.kind == "active" and gathers
 
     def _comes_often(self, traffic: Traffic) -> bool:
         """Whether some came often in the last second, which then begins anew."""
@@ -355,6 +372,8 @@ class Fetcher(threading.Thread):
             seldom, often = channel.traffic.seldom, channel.traffic.often
             if self.kind == "active" and now_s - channel.traffic.came_s > self._pool.quiet_after_s:
                 self._pool.place(channel, "quiet")
+            elif self.kind == "steady" and channel.traffic.is_hurried:
+                self._pool.place(channel, "active")
             elif self.kind == "steady" and now_s - often.since_s > self._pool.quiet_after_s:
                 if 2 * often.number < OFTEN_PER_S * (now_s - often.since_s):
                     self._pool.place(channel, "active")

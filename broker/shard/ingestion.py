@@ -134,14 +134,21 @@ class Ingestion:
         )
         rows = self._from_all(ready, share, outgoing)
         if rows:
-            left = sum(one.intake.backlog for one in ready if one.intake is not None)
-            self._linger.took(rows, left, self._latency_ms_max(ready))
+            self._took_up(rows, ready)
 
-    def _latency_ms_max(self, streams: Iterable[ReadStream]) -> int | None:
-        """The least that a query over these allows a row to wait; None: none says."""
-        demand = self._steps.engine.needs.demand
-        asked = (demand(one.stream.name).latency_ms_max for one in streams)
-        return min((one for one in asked if one is not None), default=None)
+    def _took_up(self, rows: int, streams: Iterable[ReadStream]) -> None:
+        """So many rows of these streams were taken up: what comes next waits accordingly."""
+        demand, least_ms, left, gathered = self._steps.engine.needs.demand, None, 0, True
+        for one in streams:
+            allowed_ms = demand(one.stream.name).latency_ms_max
+            if allowed_ms is not None:
+                least_ms = allowed_ms if least_ms is None else min(least_ms, allowed_ms)
+            if one.intake is not None:
+                one.intake.hurry(is_hurried=self._linger.hurries(allowed_ms))
+                left += one.intake.backlog
+                gathered = gathered and one.intake.is_gathered
+        self._linger.took(rows, left, least_ms, gathered=gathered)
+        self._streams.rest(self._linger.rest_s)
 
     def _from_all(self, ready: Iterable[ReadStream], share: int, outgoing: Outgoing) -> int:
         """Make steps of up to ``share`` rows of each stream, in the scheduler's order; how many rows."""

@@ -137,6 +137,15 @@ class Intake:
         return self._reader.consumer.unavailable
 
     @property
+    def is_gathered(self) -> bool:
+        """Whether its records come together with those of other streams, a while after they were written."""
+        return self._channel.is_gathered
+
+    def hurry(self, *, is_hurried: bool) -> None:
+        """Say whether records may wait for those of other streams before they come here."""
+        self._channel.hurry(is_hurried=is_hurried)
+
+    @property
     def is_ready(self) -> bool:
         """Whether something came that was not taken."""
         if self._reader.held is not None:

@@ -8,9 +8,13 @@ The time from few records to the next is as set, and longer where a turn (steps 
 of the processor: :data:`REST` times what turns took of it lately, at most :data:`LONGEST` times as long as
 set. It is no longer than half of what a query allows a row to wait.
 
-It ends at a multiple of the time that is set, by a clock that all shards of a process have: they make their
-small turns one right after the other (:mod:`broker.shard.small_turns`), so that the code and the tables that
-these need are still in the caches.
+Records that Kafka gathers come together, to all shards at the same instant, and have waited already. They
+are waited for half of what is set, which takes up with them what comes just then; where turns take much of
+the processor, whoever reads them is to bring what two fetches brought together (:attr:`Linger.rest_s`).
+
+Otherwise the wait ends at a multiple of the time that is set, by a clock that all shards of a process have:
+they make their small turns one right after the other (:mod:`broker.shard.small_turns`), so that the code and
+the tables that these need are still in the caches.
 
 Pure: clocks are passed in. O(1).
 """
@@ -25,6 +29,12 @@ REST = 5.0
 """From few records to the next, in times that turns take of the processor."""
 LONGEST = 2.0
 """The longest time from few records to the next, in times that are set."""
+GATHERED = 0.5
+"""From few records that were gathered to the next, in times that are set; these come once in such a time."""
+GATHERING = 1.5
+"""The longest time from one fetch to the next, in times that are set: Kafka answers somewhat late."""
+HURRIED = 4
+"""Streams whose records may wait no longer than so many times that are set are not gathered."""
 RECENT = 0.2
 """Weight of the last turn in what turns took lately."""
 
@@ -57,20 +67,34 @@ class Linger:
         """Whether few records came last."""
         return self._until_s > 0.0
 
+    @property
+    def rest_s(self) -> float:
+        """How long records that were gathered are to wait for those of the next fetch."""
+        return GATHERING * self._linger_s if REST * self._turn_cpu_s > self._linger_s else 0.0
+
+    def hurries(self, latency_ms_max: int | None) -> bool:
+        """Whether records are not to be gathered, since a query allows a row to wait no longer than this."""
+        return latency_ms_max is not None and latency_ms_max < HURRIED * 1_000 * self._linger_s
+
     def begins(self, now_s: float, cpu_s: float) -> None:
         """Something is taken up. cpu_s: what the shard's thread had of the processor so far."""
         self._began_s, self._began_cpu_s = now_s, cpu_s
 
-    def took(self, rows: int, left: int, latency_ms_max: int | None = None) -> None:
+    def took(
+        self, rows: int, left: int, latency_ms_max: int | None = None, *, gathered: bool = False
+    ) -> None:
         """Note that rows were taken up. left: how many wait. latency_ms_max: the least that a query over
-        these allows a row to wait; None: none says.
+        these allows a row to wait; None: none says. gathered: all came together with those of other streams.
         """
         self._until_s = 0.0
         self._is_measured = 0 < rows < ROWS_MAX and left <= rows
         if self._is_measured:
-            longer_s = min(REST * self._turn_cpu_s, LONGEST * self._linger_s)
             allowed_s = math.inf if latency_ms_max is None else latency_ms_max / 2_000
-            until_s = self._together(self._began_s + max(self._linger_s, longer_s))
+            if gathered:
+                until_s = self._began_s + GATHERED * self._linger_s
+            else:
+                longer_s = min(REST * self._turn_cpu_s, LONGEST * self._linger_s)
+                until_s = self._together(self._began_s + max(self._linger_s, longer_s))
             self._until_s = min(until_s, self._began_s + allowed_s)
 
     def _together(self, instant_s: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from broker.base.settings import Settings
+from broker.shard.rests import Rests
 from topics.admin import Admin
 from topics.channels import Channel
 from topics.lookout import Lookout
@@ -24,8 +25,9 @@ class SharedReading:
         self._consumers = SharedConsumers(
             {**limits, **kafka},
             on_missing=lambda: self.lookout.hurry(),
-            gather_ms=(settings.linger_ms + 1) // 2,  # what comes waits for the shard's own linger as well
+            gather_ms=settings.linger_ms,
         )
+        self._rests = Rests()
         self.lookout = Lookout(
             admin,
             period_s=settings.topic_check_ms / 1_000,
@@ -47,6 +49,12 @@ class SharedReading:
     def channel(self, wake: Callable[[], None]) -> Channel:
         """For one stream; ``wake`` is called, from another thread, when something came."""
         return self._consumers.channel(wake, self._step_bytes_max)
+
+    def rest(self, number: int, rest_s: float, now_s: float) -> None:
+        """A shard says how long what is gathered is to wait for more; the longest of what shards said lately
+        holds. O(shards).
+        """
+        self._consumers.gathering.rest_s = self._rests.ask(number, rest_s, now_s)
 
     def _answered(self, answered: bool) -> None:
         if answered:

@@ -198,6 +198,10 @@ class Streams:
         """Those of which something came that was not taken. O(these)."""
         return self._arrivals.ready(self.by_name)
 
+    def rest(self, rest_s: float) -> None:
+        """Say how long records that are gathered, of all streams, are to wait for more."""
+        self._shared.rest(self._context.number, rest_s, time.monotonic())
+
     def is_away(self) -> bool:
         """Whether a stream waits for Kafka. O(1) while it answers."""
         if self._away:

@@ -170,6 +170,13 @@ def test_records_that_come_often_are_gathered(kafka: str, service_id: str) -> No
     passed_s = time.monotonic() - began_s
     assert kinds_of(often) == {"steady"}
     assert often[0].woken - before < 25 * passed_s  # 10 answers a second, in two parts at most
+    pool.gathering.rest_s = 0.15  # what two fetches brought comes together
+    often[1].channel.hurry(is_hurried=True)
+    wait_for(lambda: kinds_of(often[1:]) == {"active"})
+    began_s = time.monotonic()
+    wait_for(lambda: time.monotonic() > began_s + 1.2)
+    assert kinds_of(often[1:]) == {"active"}
+    assert kinds_of(often[:1]) == {"steady"}
     write(kafka, names[2], [b"1"])
     wait_until(seldom.poll)
     assert "steady" not in kinds_of([seldom])

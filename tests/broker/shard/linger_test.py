@@ -85,6 +85,30 @@ def test_no_row_waits_longer_than_half_of_what_a_query_allows() -> None:
     assert linger.left_s(100.0) == pytest.approx(0.02)
 
 
+def test_what_was_gathered_has_waited_and_rests_where_turns_take_much() -> None:
+    linger = Linger(0.02)
+    for number in range(30):
+        linger.begins(float(number), 0.0)
+        linger.took(3, 0, gathered=True)
+        assert linger.left_s(float(number)) == pytest.approx(0.01)
+        linger.written(1.5 * 0.02 / REST)
+    assert linger.rest_s == pytest.approx(0.03)
+    for number in range(30, 60):
+        few(linger, float(number), 0.5 * 0.02 / REST)
+    assert linger.rest_s == 0.0
+    linger.begins(100.0, 0.0)
+    linger.took(3, 0, 10, gathered=True)
+    assert linger.left_s(100.0) == pytest.approx(0.005)
+
+
+def test_records_that_may_not_wait_are_not_gathered() -> None:
+    linger = Linger(0.02)
+    assert linger.hurries(79)
+    assert not linger.hurries(80)
+    assert not linger.hurries(None)
+    assert not Linger(0.0).hurries(1)
+
+
 def test_without_a_time_nobody_waits() -> None:
     linger = Linger(0.0)
     for number in range(30):
