@@ -304,6 +304,11 @@ RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         order_alone("The order in which inputs of the join are probed changes, and what that costs"),
         *_SHARED,
     ),
+    ("join", "placement"): (
+        answers_stay,
+        order_alone("Whether users' functions are called before rows are joined or after changes"),
+        *_SHARED,
+    ),
     ("join", "composites"): (answers_stay, _composites, *_SHARED),
     ("join", "composites_max"): (answers_stay, _composites_max, *_SHARED),
     ("summary", "theta"): (
