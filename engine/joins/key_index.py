@@ -329,7 +329,7 @@ class KeyIndex:
             newest[key] = ordinal
         slots, _, _, _, _, gone = self.arrays()
         live = slots[slots >= self.base - self._newest.origin] if len(self) else slots[:0]
-        rows = live - gone
+        rows = live.astype(np.int64) - gone
         found = zip(self.keys[rows].tolist(), (self.first + rows).tolist(), strict=True)
         assert dict(found) == newest
         assert len(live) == len(newest)
