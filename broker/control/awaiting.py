@@ -31,7 +31,7 @@ AWAITED_S = 2.0
 PREPARED = "being_prepared"
 SOON_S = 0.02
 SLOWER = 1.5
-"""The worker is asked about a query that is worked out after so long; each time after it so many times that."""
+"""About a query that is worked out the worker is asked after so long, and then less often by this factor."""
 PASSING = ("memory_budget", "limit_exceeded", "command_failed")
 """Errors of queries that are refused for now."""
 REFUSED_S = 30.0
