@@ -22,7 +22,6 @@ without the index, `idle_share.q<queries>`, `rows_per_s.psoup_c.q<queries>` of P
 
 import argparse
 import sys
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -31,14 +30,17 @@ import pyarrow as pa
 
 from benchmarks import joined, psoup, psoup_fig8
 from benchmarks.numbers import Numbers
-from benchmarks.paper import SYSTEMS, VALUES, WARM, intervals, respond, sustained
+from benchmarks.paper import SYSTEMS, VALUES, WARM, intervals, respond
 from benchmarks.psoup import Bounds, Rows
 from benchmarks.psoup_fig7 import standing
+from benchmarks.psoup_fig9_selections import rate
 from benchmarks.report import Figure, Report
 from benchmarks.timing import repeat
-from engine.engine import Engine
 from engine.kernels.compiled import kernel
 from engine.model.batch import BATCH_ROWS_MAX
+
+RATE_WINDOW, RATE_BATCHES = 1_000, 60
+"""Rows of the window and of a batch, and batches that are timed at most, in 3."""
 
 Values = npt.NDArray[np.int32]
 Copied = npt.NDArray[np.int32]
@@ -84,9 +86,10 @@ def run(options: argparse.Namespace) -> Report:
         }
     figures |= fixed(rows, options.window, options.times)
     figures |= kept_pairs(rng, options.sides, options.times)
+    many = psoup.make_rows(rng, (RATE_BATCHES + WARM) * RATE_WINDOW, per_ms=1)
     for queries in options.unshared:
         bounds = intervals(rng, rng.integers(1, 5, queries).tolist())
-        told = unshared(rng, bounds, options.budget)
+        told = unshared(many, bounds, options.budget)
         figures |= {f"{name}.q{queries}": each for name, each in told.items()}
     return Report(figures)
 
@@ -225,27 +228,15 @@ def _made(
     return pa.table({"v": left[first], "w": right[second]})
 
 
-def unshared(rng: np.random.Generator, bounds: Bounds, budget_s: float) -> Mapping[str, float]:
-    """Rows a second of 3, at a window of 1,000 rows, and ``idle_share``."""
-    window = 1_000
-    rows = psoup.make_rows(rng, (60 + WARM) * window, per_ms=1)
-    batches = [rows.batch(first, first + window, first) for first in range(0, len(rows), window)]
-    nothing = np.tile(np.array([VALUES, VALUES + 1]), (1, 4, 1))
-
-    def seconds(groups: list[Bounds], mode: str) -> float:
-        return sustained([_over(group, window, mode) for group in groups], "psoup", batches, budget_s)
-
-    as_it_is = seconds([one[None] for one in bounds], "lazy")
-    idle = seconds([nothing] * len(bounds), "lazy")
-    complete = seconds([bounds], "eager")
-    took = {"as_it_is": as_it_is, "idle": idle, "psoup_c": complete}
-    return {f"rows_per_s.{name}": window / each for name, each in took.items()} | {
-        "idle_share": idle / as_it_is
+def unshared(rows: Rows, bounds: Bounds, budget_s: float) -> dict[str, float]:
+    """Rows a second of 3, and ``idle_share``."""
+    nothing = np.tile(np.array([VALUES, VALUES + 1]), (len(bounds), 4, 1))
+    measured = partial(rate, rows, window=RATE_WINDOW, budget_s=budget_s)
+    as_it_is = measured(bounds, "lazy", False)
+    idle = measured(nothing, "lazy", False)
+    return {
+        "rows_per_s.as_it_is": as_it_is,
+        "rows_per_s.idle": idle,
+        "rows_per_s.psoup_c": measured(bounds, "eager", True),
+        "idle_share": as_it_is / idle,
     }
-
-
-def _over(bounds: Bounds, window: int, mode: str) -> Engine:
-    engine = psoup.create(window)
-    texts = (psoup.text(one, window=f"[RANGE {window - 1} MILLISECONDS]") for one in bounds)
-    psoup.register(engine, texts, {"maintenance": mode})
-    return engine

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Report:
     """Each of the four over all numbers of queries."""
     rng = np.random.default_rng(options.seed)
-    rows = psoup.make_rows(rng, (options.batches + 4) * options.window, per_ms=1)
+    rows = psoup.make_rows(rng, (options.batches + WARM) * options.window, per_ms=1)
     bounds = intervals(rng, rng.integers(1, FACTORS_MAX + 1, max(options.queries)).tolist())
     figures: dict[str, Figure] = {}
     series = []
@@ -62,25 +62,29 @@ def run(options: argparse.Namespace) -> Report:
         for sharing in ("shared", "unshared"):
             rates = []
             for queries in options.queries:
-                rates.append(rate(rows, bounds[:queries], mode, sharing == "shared", options))
+                some = bounds[:queries]
+                rates.append(
+                    rate(
+                        rows, some, mode, sharing == "shared", window=options.window, budget_s=options.budget
+                    )
+                )
                 figures[f"rows_per_s.{mode}.{sharing}.q{queries}"] = rates[-1]
                 print(f"{mode}, {sharing}, {queries:,} queries: {rates[-1]:,.0f} rows/s", file=sys.stderr)
             series.append(Series(f"{label} {sharing}", options.queries, rates))
     return Report(figures, Plot("standing queries", "rows/s", series, log=True))
 
 
-def rate(rows: Rows, bounds: Bounds, mode: str, shared: bool, options: argparse.Namespace) -> float:
-    """Rows a second of the middle batch."""
+def rate(rows: Rows, bounds: Bounds, mode: str, shared: bool, *, window: int, budget_s: float) -> float:
+    """Rows a second of the middle batch, each as long as the window, until rows or time are over."""
     groups = [bounds] if shared else [bounds[n : n + 1] for n in range(len(bounds))]
     engines = []
     for group in groups:
-        engine = psoup.create(options.window)
-        texts = (psoup.text(one, window=f"[RANGE {options.window - 1} MILLISECONDS]") for one in group)
+        engine = psoup.create(window)
+        texts = (psoup.text(one, window=f"[RANGE {window - 1} MILLISECONDS]") for one in group)
         psoup.register(engine, texts, {"maintenance": mode})
         engines.append(engine)
-    window, firsts = options.window, range(0, (options.batches + WARM) * options.window, options.window)
-    batches = (rows.batch(first, first + window, first) for first in firsts)
-    seconds = sustained(engines, "psoup", batches, options.budget)
+    batches = (rows.batch(first, first + window, first) for first in range(0, len(rows), window))
+    seconds = sustained(engines, "psoup", batches, budget_s)
     told = int(engines[0].view().sources()[0].next_offsets[0])
     check(engines, rows, bounds, told - 1, window)
     return float(window / seconds)

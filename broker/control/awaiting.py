@@ -17,18 +17,19 @@ from itertools import islice, takewhile
 
 from broker.base.internal import Outcome
 
+PREPARED = "being_prepared"
+"""The error of a query that is worked out."""
 AWAITED = (
     "registry_unavailable",
     "kafka_unavailable",
     "memory_budget",
     "shard_held",
-    "being_prepared",
+    PREPARED,
     "being_removed",
 )
 """Errors of such queries."""
 AWAITED_S = 2.0
 """They are said again as often."""
-PREPARED = "being_prepared"
 SOON_S = 0.02
 SLOWER = 1.5
 """About a query that is worked out the worker is asked after so long, and then less often by this factor."""

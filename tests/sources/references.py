@@ -49,6 +49,25 @@ class Fed:
         self.results.append(self.engine.ingest(name, batch, 10_000, frozenset({0})))
         self.engine._check()
 
+    def put_cut(
+        self,
+        rows: Sequence[tuple[str, tuple[int, int, str | None, int | None]]],
+        cuts: Sequence[int],
+        restarts: Sequence[bool],
+    ) -> None:
+        """Rows of both streams in their order, so many at a time; whether each part is followed by a restart.
+        rows: with the name of the stream. cuts, restarts: over and over.
+        """
+        start = step = 0
+        while start < len(rows):
+            part = rows[start : start + cuts[step % len(cuts)]]
+            for name in "fs":
+                if of_one := [row for of, row in part if of == name]:
+                    self.put(name, of_one)
+            if restarts[step % len(restarts)]:
+                self.restart()
+            start, step = start + len(part), step + 1
+
     def flush(self) -> None:
         """All that waits enters."""
         for clock_ms in (20_000, 30_000):

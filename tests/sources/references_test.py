@@ -76,15 +76,7 @@ def test_the_same_rows_lack_their_match_however_the_streams_are_read(
         if of_one := [row for of, row in rows if of == name]:
             whole.put(name, of_one)
     whole.flush()
-    start = step = 0
-    while start < len(rows):
-        part = rows[start : start + cuts[step % len(cuts)]]
-        for name in "fs":
-            if of_one := [row for of, row in part if of == name]:
-                cut.put(name, of_one)
-        if restarts[step % len(restarts)]:
-            cut.restart()
-        start, step = start + len(part), step + 1
+    cut.put_cut(rows, cuts, restarts)
     cut.flush()
     wanted = expected(whole, rows, constraint)
     assert whole.lacking() == wanted
@@ -134,15 +126,7 @@ def test_matches_beyond_retain_are_those_of_the_definition(
             continue  # that a value is there twice is another promise
         seen |= {key} if name == "s" else set()
         rows.append((name, (offset, clock_ms, word, n)))
-    start = step = 0
-    while start < len(rows):
-        part = rows[start : start + cuts[step % len(cuts)]]
-        for name in "fs":
-            if of_one := [row for of, row in part if of == name]:
-                fed.put(name, of_one)
-        if restarts[step % len(restarts)]:
-            fed.restart()
-        start, step = start + len(part), step + 1
+    fed.put_cut(rows, cuts, restarts)
     fed.flush()
     assert fed.lacking() == expected(fed, rows, constraint)
 
