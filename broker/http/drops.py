@@ -92,13 +92,23 @@ class Drops:
         """
         if name in self._under_way:
             work.close()
-            task, told = self._under_way[name]
         else:
             task = asyncio.create_task(work)
             self._under_way[name] = task, told
             task.add_done_callback(lambda done: self._over(name, done))
-        await asyncio.wait([task], timeout=self._settings.outcome_wait_ms / 1_000)
+        return await self.awaited(name, self._settings.outcome_wait_ms / 1_000)
+
+    async def awaited(self, name: str, wait_s: float) -> Answer:
+        """What becomes of a drop that is under way, or PENDING after so many seconds. Raises as
+        :meth:`drop`.
+        """
+        task, told = self._under_way[name]
+        await asyncio.wait([task], timeout=wait_s)
         return task.result() if task.done() else (202, told | {"state": "PENDING"})
+
+    def is_under_way(self, name: str) -> bool:
+        """Whether a drop of this name goes on by itself."""
+        return name in self._under_way
 
     def _over(self, name: str, task: asyncio.Task[Answer]) -> None:
         del self._under_way[name]

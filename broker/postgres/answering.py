@@ -256,7 +256,7 @@ class Answering:
             if plan.registers:
                 status, told = await self._registered(wording, reads_only)
             else:
-                status, told = await self._until_gone(wording, reads_only)
+                status, told = await self._executed(wording, reads_only)
         except UnknownSource as unknown:
             raise self._perhaps_a_query(unknown, plan) from None
         if status >= 400:
@@ -273,28 +273,17 @@ class Answering:
         request = RegisterRequest(wording, Handle(new_handle()), {}, is_handle_ours=True)
         return await self._services.requests.writes.register(request)
 
-    async def _until_gone(self, wording: Wording, reads_only: bool) -> tuple[int, dict[str, Any]]:
-        """As :meth:`_executed`, of a DROP that goes on once all is gone, or after a while: clients of
-        PostgreSQL do not look again.
-        """
-        end_s = time.monotonic() + self._services.settings.answer_ms_max / 1_000
-        status, told = await self._executed(wording, reads_only)
-        while status == 202 and "ended" in told and time.monotonic() < end_s:
-            try:
-                status, now = await self._executed(wording, reads_only)
-            except UnknownSource:
-                return 200, told | {"state": "GONE"}
-            told = told | {"state": "GONE"} if now.get("skipped") else now
-        return status, told
-
     async def _executed(self, wording: Wording, reads_only: bool) -> tuple[int, dict[str, Any]]:
         statement = await self._services.node.understand(wording.sql, wording.parameters)
         if reads_only and not isinstance(statement, READING):
             raise ReadOnlyTransaction
         try:
-            return await self._services.requests.statements.carry_out(
-                statement, self._who.operator, self._who.reads
-            )
+            requests = self._services.requests
+            status, told = await requests.statements.carry_out(statement, self._who.operator, self._who.reads)
+            if isinstance(statement, DropStream) and requests.drops.is_under_way(statement.name):
+                wait_s = self._services.settings.answer_ms_max / 1_000  # clients do not look again
+                return await requests.drops.awaited(statement.name, wait_s)
+            return status, told
         except SourceConflict as conflict:
             if not isinstance(statement, DropStream):
                 raise
